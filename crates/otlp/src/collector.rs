@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use config::collector::Collector as Settings;
 use http::{HeaderMap, HeaderValue, Method};
-use prost::Message;
+use prost::Message as _;
 use tokio::time::{Instant, timeout};
 use upstream::{Effort, Network, Outgoing, Upstream};
 
@@ -42,9 +42,9 @@ impl Collector {
 
     /// Sends an export, and returns the number of its spans or data points that were rejected; `None` if
     /// all of it was lost.
-    pub(crate) async fn export(&mut self, request: &impl Message) -> Option<u64> {
+    pub(crate) async fn export(&mut self, body: Bytes) -> Option<u64> {
         let signal = self.signal;
-        match self.send(request.encode_to_vec().into()).await {
+        match self.send(body).await {
             Ok(partial) => {
                 let rejected = u64::try_from(partial.rejected).unwrap_or_default();
                 if !partial.error_message.is_empty() {

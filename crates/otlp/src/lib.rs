@@ -9,8 +9,14 @@ pub mod names;
 // The model servers of attempts.
 mod servers;
 
+// Fields of protobuf.
+mod fields;
+
+// The attributes of a span.
+mod attributes;
+
 // The spans of a report.
-pub mod spans;
+mod spans;
 
 // The lines of `/metrics` as messages.
 mod metrics;

@@ -218,35 +218,6 @@ impl From<Copied<'_>> for Value {
     }
 }
 
-impl From<bool> for Value {
-    fn from(value: bool) -> Self {
-        Self::Bool(value)
-    }
-}
-
-impl From<u64> for Value {
-    fn from(number: u64) -> Self {
-        Self::Int(i64::try_from(number).unwrap_or(i64::MAX))
-    }
-}
-
-impl From<f64> for Value {
-    fn from(number: f64) -> Self {
-        Self::Double(number)
-    }
-}
-
-impl<'a> FromIterator<&'a String> for Value {
-    fn from_iter<I: IntoIterator<Item = &'a String>>(texts: I) -> Self {
-        let value = |text: &'a String| AnyValue {
-            value: Some(Copied(text).into()),
-        };
-        Self::Array(ArrayValue {
-            values: texts.into_iter().map(value).collect(),
-        })
-    }
-}
-
 impl KeyValue {
     /// An attribute with a name that is known at compile time.
     pub(crate) fn new(name: &'static str, value: impl Into<Value>) -> Self {

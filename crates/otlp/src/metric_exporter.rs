@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use policy::clock;
+use prost::Message as _;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -42,7 +43,7 @@ impl MetricExporter {
         loop {
             let is_last = timeout(self.interval, stopped.as_mut()).await.is_ok();
             let request = self.request(&render());
-            self.collector.export(&request).await;
+            self.collector.export(request.encode_to_vec().into()).await;
             if is_last {
                 return;
             }

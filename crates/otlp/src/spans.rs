@@ -1,25 +1,18 @@
 //! The spans of a finished request: one of kind `SERVER` for the request, and one of kind `CLIENT` for
-//! each attempt.
+//! each attempt. They are written as `ScopeSpans` has them, with the tags of [`Span`](crate::messages::Span).
 
-use bytes::Bytes;
 use config::traces::Semconv;
 use telemetry::metrics::gen_ai::operation;
 use telemetry::requests::report::{AttemptReport, AttemptResult, RequestReport, Road};
 use telemetry::requests::routes::method_and_path;
-use telemetry::traces::context::{SpanId, TraceContext};
+use telemetry::traces::context::SpanId;
 use telemetry::traces::request::RequestTrace;
 
-use crate::messages::{
-    Copied, HAS_IS_REMOTE, IS_REMOTE, KeyValue, Span, SpanKind, Status, StatusCode, Value,
-};
-use crate::names::{self, Name};
+use crate::attributes::Attributes;
+use crate::fields::Fields;
+use crate::messages::{HAS_IS_REMOTE, IS_REMOTE, SpanKind, StatusCode};
+use crate::names;
 use crate::servers::{Server, Servers};
-
-/// The attributes of a span, with the names of a version of the conventions.
-struct Attributes {
-    semconv: Semconv,
-    list: Vec<KeyValue>,
-}
 
 /// Makes the spans of requests.
 pub(crate) struct SpanMaker {
@@ -29,81 +22,94 @@ pub(crate) struct SpanMaker {
     pub(crate) servers: Servers,
 }
 
-impl Attributes {
-    fn new(semconv: Semconv) -> Self {
-        let list = Vec::with_capacity(MOST_ATTRIBUTES);
-        Self { semconv, list }
-    }
+/// Encoded spans.
+#[derive(Debug, Default)]
+pub(crate) struct Spans {
+    /// The fields `spans` of a message `ScopeSpans`.
+    pub(crate) encoded: Vec<u8>,
+    pub(crate) count: u64,
+    /// The span that is being written.
+    span: Vec<u8>,
+}
 
-    /// Adds an attribute, if this version of the conventions has it.
-    fn set(&mut self, name: Name, value: impl Into<Value>) {
-        if let Some(name) = name.of(self.semconv) {
-            self.list.push(KeyValue::new(name, value));
+/// The ids of a span.
+struct Ids<'a> {
+    trace: &'a RequestTrace,
+    span: SpanId,
+    parent: Option<SpanId>,
+    is_parent_remote: bool,
+}
+
+impl Spans {
+    /// Adds a span, with the fields that `write` adds to its ids. All fields are in the order of their tags.
+    fn add(&mut self, ids: &Ids<'_>, write: impl FnOnce(&mut Vec<u8>)) {
+        self.span.clear();
+        ids.write(&mut self.span);
+        write(&mut self.span);
+        self.span.fixed32(16, ids.flags());
+        self.encoded.bytes(SPANS, &self.span);
+        self.count += 1;
+    }
+}
+
+impl Ids<'_> {
+    fn write(&self, span: &mut Vec<u8>) {
+        let context = &self.trace.context;
+        span.bytes(1, &context.trace.to_bytes());
+        span.bytes(2, &self.span.to_bytes());
+        if let Some(state) = &self.trace.state {
+            span.bytes(3, state.as_str().as_bytes());
+        }
+        if let Some(parent) = self.parent {
+            span.bytes(4, &parent.to_bytes());
         }
     }
 
-    /// Adds an attribute, if its value is known.
-    fn set_known(&mut self, name: Name, value: Option<impl Into<Value>>) {
-        if let Some(value) = value {
-            self.set(name, value);
-        }
-    }
-
-    /// Adds a list, unless it is empty.
-    fn set_list<'a>(&mut self, name: Name, texts: impl IntoIterator<Item = &'a String>) {
-        let mut texts = texts.into_iter().peekable();
-        if texts.peek().is_some() {
-            self.set(name, texts.collect::<Value>());
-        }
+    fn flags(&self) -> u32 {
+        let remote = if self.is_parent_remote { IS_REMOTE } else { 0 };
+        HAS_IS_REMOTE | remote | u32::from(self.trace.context.is_sampled)
     }
 }
 
 impl SpanMaker {
     /// Adds the spans of a request. One without a trace has none.
-    pub(crate) fn add(&self, report: &RequestReport, spans: &mut Vec<Span>) {
+    pub(crate) fn add(&self, report: &RequestReport, spans: &mut Spans) {
         let Some(trace) = report.trace.as_deref() else {
             return;
         };
-        let ids = &trace.context;
-        let trace_id = Bytes::copy_from_slice(&ids.trace.to_bytes());
-        let state = trace.state.as_ref().map(|state| state.as_str().as_bytes());
-        let trace_state = state.map(Bytes::copy_from_slice).unwrap_or_default();
-        let server = Span {
-            trace_id: trace_id.clone(),
-            span_id: bytes(ids.span),
-            trace_state: trace_state.clone(),
-            parent_span_id: ids.parent.map(bytes).unwrap_or_default(),
-            flags: flags(ids, ids.parent.is_some()),
-            ..self.server_span(report, trace)
+        let context = &trace.context;
+        let ids = Ids {
+            trace,
+            span: context.span,
+            parent: context.parent,
+            is_parent_remote: context.parent.is_some(),
         };
-        debug_assert!(server.attributes.len() <= MOST_ATTRIBUTES);
-        spans.push(server);
-        let attempts = report.attempts.iter().enumerate();
-        spans.extend(attempts.map(|(number, attempt)| {
-            let span = Span {
-                trace_id: trace_id.clone(),
-                span_id: bytes(ids.attempt_span(number)),
-                trace_state: trace_state.clone(),
-                parent_span_id: bytes(ids.span),
-                flags: flags(ids, false),
-                ..self.client_span(report, attempt)
+        spans.add(&ids, |span| self.write_server_span(report, trace, span));
+        for (number, attempt) in report.attempts.iter().enumerate() {
+            let ids = Ids {
+                trace,
+                span: context.attempt_span(number),
+                parent: Some(context.span),
+                is_parent_remote: false,
             };
-            debug_assert!(span.attributes.len() <= MOST_ATTRIBUTES);
-            span
-        }));
+            spans.add(&ids, |span| self.write_client_span(report, attempt, span));
+        }
     }
 
-    /// The span of the request, without its ids.
-    fn server_span(&self, report: &RequestReport, trace: &RequestTrace) -> Span {
+    /// Writes the span of the request, without its ids.
+    fn write_server_span(&self, report: &RequestReport, trace: &RequestTrace, span: &mut Vec<u8>) {
         let (method, route) = method_and_path(report.route).unzip();
         let is_failed = report.status >= 500 || report.outcome.is_failure();
-        let mut attributes = Attributes::new(self.semconv);
+        write_name(span, method.unwrap_or("HTTP"), route);
+        span.varint(KIND, SpanKind::Server as u64);
+        write_times(span, report, 0.0, report.took_ms);
+        let mut attributes = Attributes::new(self.semconv, span);
         attributes.set_known(names::HTTP_METHOD, method);
         attributes.set_known(names::HTTP_ROUTE, route);
         attributes.set(names::URL_SCHEME, self.scheme);
-        attributes.set(names::URL_PATH, Copied(&trace.path));
+        attributes.set(names::URL_PATH, trace.path.as_str());
         if let Some((host, port)) = &trace.host {
-            attributes.set(names::SERVER_ADDRESS, Copied(host));
+            attributes.set(names::SERVER_ADDRESS, host.as_str());
             attributes.set_known(names::SERVER_PORT, port.map(u64::from));
         }
         attributes.set(names::HTTP_STATUS, u64::from(report.status));
@@ -111,18 +117,18 @@ impl SpanMaker {
             let code = report.code.unwrap_or(report.outcome.as_str());
             attributes.set(names::ERROR_TYPE, code);
         }
-        attributes.set(names::REQUEST_ID, Copied(&report.request_id));
-        attributes.set(names::KEY, Copied(&report.key));
-        attributes.set_known(names::MODEL, report.model.as_deref().map(Copied));
+        attributes.set(names::REQUEST_ID, report.request_id.as_str());
+        attributes.set(names::KEY, &*report.key);
+        attributes.set_known(names::MODEL, report.model.as_deref());
         attributes.set(names::OUTCOME, report.outcome.as_str());
         let answered = report.answered();
         attributes.set_known(
             names::TARGET,
-            answered.map(|attempt| Copied(&attempt.target)),
+            answered.map(|attempt| attempt.target.as_str()),
         );
         if let Some(admission) = &report.admission {
             let refused_by = admission.refused_by.as_ref();
-            attributes.set_known(names::REFUSED_BY, refused_by.map(|it| Copied(&it.limit)));
+            attributes.set_known(names::REFUSED_BY, refused_by.map(|it| &*it.limit));
             let admitted = admission.limits.iter().filter(|_| refused_by.is_none());
             attributes.set_list(names::ADMITTED_BY, admitted.map(|it| &it.limit));
             attributes.set_known(names::QUEUE_MS, admission.queued_ms);
@@ -130,19 +136,18 @@ impl SpanMaker {
         let dropped = answered.map(|attempt| &attempt.dropped);
         attributes.set_list(names::DROPPED, dropped.into_iter().flatten());
         attributes.set_known(names::FIRST_EVENT_MS, report.first_event_ms);
-        Span {
-            name: name(method.unwrap_or("HTTP"), route),
-            kind: SpanKind::Server.into(),
-            start_time_unix_nano: at(report, 0.0),
-            end_time_unix_nano: at(report, report.took_ms),
-            attributes: attributes.list,
-            status: is_failed.then(|| error(report.cause.as_deref())),
-            ..Span::default()
+        if is_failed {
+            write_error(span, report.cause.as_deref());
         }
     }
 
-    /// The span of an attempt, without its ids.
-    fn client_span(&self, report: &RequestReport, attempt: &AttemptReport) -> Span {
+    /// Writes the span of an attempt, without its ids.
+    fn write_client_span(
+        &self,
+        report: &RequestReport,
+        attempt: &AttemptReport,
+        span: &mut Vec<u8>,
+    ) {
         let is_answer = attempt.result == AttemptResult::Answered;
         let model = attempt.model.as_deref().or(report.model.as_deref());
         let operation = operation(report.route);
@@ -157,27 +162,6 @@ impl SpanMaker {
             AttemptResult::Failed => Some(attempt.code.unwrap_or("_OTHER")),
             AttemptResult::CircuitOpen => Some("circuit_open"),
         };
-        let mut attributes = Attributes::new(self.semconv);
-        attributes.set(names::OPERATION, operation);
-        attributes.set(
-            names::PROVIDER,
-            server.map_or("sluicegate", |it| it.provider),
-        );
-        attributes.set_known(names::REQUEST_MODEL, model.map(Copied));
-        attributes.set_known(names::REQUEST_STREAM, report.stream.then_some(true));
-        attributes.set_known(names::OUTPUT_TYPE, output);
-        attributes.set_server(server);
-        attributes.set(names::TARGET, Copied(&attempt.target));
-        let upstream_request_id = attempt.upstream_request_id.as_deref();
-        attributes.set_known(names::UPSTREAM_REQUEST_ID, upstream_request_id.map(Copied));
-        attributes.set_list(names::DROPPED, &attempt.dropped);
-        attributes.set_known(names::ERROR_TYPE, failure);
-        if is_answer {
-            attributes.set_usage(report);
-            let to_first = (attempt.answered_ms - attempt.started_ms) / 1e3;
-            let to_first = report.stream.then_some(to_first);
-            attributes.set_known(names::TIME_TO_FIRST_CHUNK, to_first);
-        }
         let (end, cause) = match is_answer {
             true => (report.took_ms, &report.cause),
             false => (attempt.answered_ms, &attempt.cause),
@@ -186,23 +170,41 @@ impl SpanMaker {
             Road::Embedded => SpanKind::Internal,
             Road::Relayed | Road::Translated => SpanKind::Client,
         };
-        Span {
-            name: name(operation, model),
-            kind: kind.into(),
-            start_time_unix_nano: at(report, attempt.started_ms),
-            end_time_unix_nano: at(report, end),
-            attributes: attributes.list,
-            status: failure.map(|_| error(cause.as_deref())),
-            ..Span::default()
+        write_name(span, operation, model);
+        span.varint(KIND, kind as u64);
+        write_times(span, report, attempt.started_ms, end);
+        let mut attributes = Attributes::new(self.semconv, span);
+        attributes.set(names::OPERATION, operation);
+        attributes.set(
+            names::PROVIDER,
+            server.map_or("sluicegate", |it| it.provider),
+        );
+        attributes.set_known(names::REQUEST_MODEL, model);
+        attributes.set_known(names::REQUEST_STREAM, report.stream.then_some(true));
+        attributes.set_known(names::OUTPUT_TYPE, output);
+        attributes.set_server(server);
+        attributes.set(names::TARGET, attempt.target.as_str());
+        let upstream_request_id = attempt.upstream_request_id.as_deref();
+        attributes.set_known(names::UPSTREAM_REQUEST_ID, upstream_request_id);
+        attributes.set_list(names::DROPPED, &attempt.dropped);
+        attributes.set_known(names::ERROR_TYPE, failure);
+        if is_answer {
+            attributes.set_usage(report);
+            let to_first = (attempt.answered_ms - attempt.started_ms) / 1e3;
+            let to_first = report.stream.then_some(to_first);
+            attributes.set_known(names::TIME_TO_FIRST_CHUNK, to_first);
+        }
+        if failure.is_some() {
+            write_error(span, cause.as_deref());
         }
     }
 }
 
-impl Attributes {
+impl Attributes<'_> {
     fn set_server(&mut self, server: Option<&Server>) {
         let address = server.and_then(|server| server.address.as_ref());
         if let Some((host, port)) = address {
-            self.set(names::SERVER_ADDRESS, Copied(host));
+            self.set(names::SERVER_ADDRESS, host.as_str());
             self.set(names::SERVER_PORT, u64::from(*port));
         }
     }
@@ -222,21 +224,20 @@ impl Attributes {
     }
 }
 
-/// The name of a span: what is done, and with what.
-fn name(verb: &str, object: Option<&str>) -> Bytes {
-    match object {
-        Some(object) => [verb, " ", object].concat().into(),
-        None => Bytes::copy_from_slice(verb.as_bytes()),
+/// Writes the name of a span: what is done, and with what.
+fn write_name(span: &mut Vec<u8>, verb: &str, object: Option<&str>) {
+    let object = object.map_or(["", ""], |object| [" ", object]);
+    let parts = [verb, object[0], object[1]];
+    span.begin(5, parts.iter().map(|part| part.len()).sum());
+    for part in parts {
+        span.extend_from_slice(part.as_bytes());
     }
 }
 
-fn bytes(id: SpanId) -> Bytes {
-    Bytes::copy_from_slice(&id.to_bytes())
-}
-
-fn flags(trace: &TraceContext, is_parent_remote: bool) -> u32 {
-    let remote = if is_parent_remote { IS_REMOTE } else { 0 };
-    HAS_IS_REMOTE | remote | u32::from(trace.is_sampled)
+/// Writes the start and the end of a span, in milliseconds of its request.
+fn write_times(span: &mut Vec<u8>, report: &RequestReport, start_ms: f64, end_ms: f64) {
+    span.fixed64(7, at(report, start_ms));
+    span.fixed64(8, at(report, end_ms));
 }
 
 /// The time after so many milliseconds of a request, in nanoseconds since the Unix epoch.
@@ -248,17 +249,20 @@ fn at(report: &RequestReport, after_ms: f64) -> u64 {
         .saturating_add(nanoseconds)
 }
 
-fn error(cause: Option<&str>) -> Status {
-    Status {
-        message: cause
-            .map(|cause| Bytes::copy_from_slice(cause.as_bytes()))
-            .unwrap_or_default(),
-        code: StatusCode::Error.into(),
+/// Writes the status of a span that is an error.
+fn write_error(span: &mut Vec<u8>, cause: Option<&str>) {
+    let mut status = Vec::new();
+    if let Some(cause) = cause {
+        status.bytes(2, cause.as_bytes());
     }
+    status.varint(3, StatusCode::Error as u64);
+    span.bytes(15, &status);
 }
 
-/// The room for the attributes of a span, so that they are allocated once.
-const MOST_ATTRIBUTES: usize = 20;
+/// The tag of the spans in `ScopeSpans`.
+const SPANS: u32 = 2;
+/// The tag of the kind of a span.
+const KIND: u32 = 6;
 
 #[cfg(test)]
 mod tests;

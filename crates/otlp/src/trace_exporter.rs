@@ -4,9 +4,11 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use config::Config;
 use config::traces::Semconv;
 use policy::Policies;
+use prost::Message as _;
 use telemetry::requests::report::RequestReport;
 use telemetry::requests::sampling::Sampling;
 use telemetry::requests::trace_queue::TraceQueue;
@@ -16,9 +18,10 @@ use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use crate::collector::{Collector, scope};
-use crate::messages::{ExportTraceServiceRequest, Resource, ResourceSpans, ScopeSpans, Span};
+use crate::fields::{Fields as _, bytes_length};
+use crate::messages::{Resource, ResourceSpans, ScopeSpans};
 use crate::servers::Servers;
-use crate::spans::SpanMaker;
+use crate::spans::{SpanMaker, Spans};
 
 /// An exporter of the spans of requests.
 pub(crate) struct TraceExporter {
@@ -96,13 +99,12 @@ impl TraceExporter {
 
     /// Sends the spans of requests, and counts how many of them the collector has accepted.
     async fn export(&mut self, maker: &SpanMaker, reports: &[Arc<RequestReport>]) {
-        let mut spans = Vec::with_capacity(2 * reports.len());
+        let mut spans = Spans::default();
         reports
             .iter()
             .for_each(|report| maker.add(report, &mut spans));
-        let count = spans.len() as u64;
-        let request = self.request(spans);
-        match self.collector.export(&request).await {
+        let Spans { encoded, count, .. } = spans;
+        match self.collector.export(self.body(&encoded)).await {
             Some(rejected) => {
                 let rejected = rejected.min(count);
                 self.queue.count(SpanResult::Sent, count - rejected);
@@ -112,16 +114,25 @@ impl TraceExporter {
         }
     }
 
-    fn request(&self, spans: Vec<Span>) -> ExportTraceServiceRequest {
-        ExportTraceServiceRequest {
-            resource_spans: vec![ResourceSpans {
-                resource: Some(self.resource.clone()),
-                scope_spans: vec![ScopeSpans {
-                    scope: Some(scope()),
-                    spans,
-                }],
-            }],
-        }
+    /// The message `ExportTraceServiceRequest` with these spans, which follow the scope in `ScopeSpans`.
+    fn body(&self, spans: &[u8]) -> Bytes {
+        let resource = ResourceSpans {
+            resource: Some(self.resource.clone()),
+            scope_spans: Vec::new(),
+        };
+        let scope = ScopeSpans {
+            scope: Some(scope()),
+            spans: Vec::new(),
+        };
+        let [resource, scope] = [resource.encode_to_vec(), scope.encode_to_vec()];
+        let in_scope = scope.len() + spans.len();
+        let mut body = Vec::new();
+        body.begin(1, resource.len() + bytes_length(2, in_scope));
+        body.extend(resource);
+        body.begin(2, in_scope);
+        body.extend(scope);
+        body.extend_from_slice(spans);
+        body.into()
     }
 }
 

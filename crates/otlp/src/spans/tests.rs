@@ -3,19 +3,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use config::Config;
 use policy::Policy;
 use prost::Message as _;
 use telemetry::outcome::Outcome;
 use telemetry::requests::report::{Admission, AppliedLimit, ReceivedAt, RefusingLimit};
-use telemetry::traces::context::{TraceId, TraceParent};
+use telemetry::traces::context::{TraceContext, TraceId, TraceParent};
 use telemetry::traces::state::TraceState;
 use upstream::Network;
 
 use super::*;
 use crate::messages::{
-    AnyValue, ArrayValue, ExportTraceServiceRequest, InstrumentationScope, Resource, ResourceSpans,
-    ScopeSpans,
+    AnyValue, ArrayValue, ExportTraceServiceRequest, InstrumentationScope, KeyValue, Resource,
+    ResourceSpans, ScopeSpans, Span, Status, Value,
 };
 
 fn maker(semconv: Semconv) -> SpanMaker {
@@ -68,10 +69,14 @@ fn report() -> RequestReport {
     }
 }
 
+/// The spans of a request, which have the bytes that prost writes for them.
 fn spans(report: &RequestReport, semconv: Semconv) -> Vec<Span> {
-    let mut spans = Vec::new();
+    let mut spans = Spans::default();
     maker(semconv).add(report, &mut spans);
-    spans
+    let decoded = ScopeSpans::decode(&spans.encoded[..]).unwrap();
+    assert_eq!(decoded.encode_to_vec(), spans.encoded);
+    assert_eq!(decoded.spans.len() as u64, spans.count);
+    decoded.spans
 }
 
 /// The attributes of a span as texts.
@@ -311,8 +316,11 @@ fn messages_have_the_bytes_of_the_reference_implementation() {
         0cd41a00194a090a017412040a02c3a94a070a0162120210004a100a0169120b18ffffffffffffff\
         ffff014a0e0a0164120921000000000000e03f4a110a016c120c2a0a0a030a01780a030a01797a09\
         120572657365741802850101030000";
-    let span_id = |bits| bytes(SpanId::new(bits));
-    let list = ["x".to_owned(), "y".to_owned()];
+    let span_id = |bits| Bytes::copy_from_slice(&SpanId::new(bits).to_bytes());
+    let text = |text: &'static str| AnyValue {
+        value: Some(text.into()),
+    };
+    let list = vec![text("x"), text("y")];
     let span = Span {
         trace_id: TraceId::new(0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736)
             .to_bytes()
@@ -327,12 +335,15 @@ fn messages_have_the_bytes_of_the_reference_implementation() {
         end_time_unix_nano: 1_801_469_349_000_000_007,
         attributes: vec![
             KeyValue::new("t", "é"),
-            KeyValue::new("b", false),
+            KeyValue::new("b", Value::Bool(false)),
             KeyValue::new("i", Value::Int(-1)),
-            KeyValue::new("d", 0.5),
-            KeyValue::new("l", list.iter().collect::<Value>()),
+            KeyValue::new("d", Value::Double(0.5)),
+            KeyValue::new("l", Value::Array(ArrayValue { values: list })),
         ],
-        status: Some(error(Some("reset"))),
+        status: Some(Status {
+            message: "reset".into(),
+            code: StatusCode::Error.into(),
+        }),
         flags: 0x301,
     };
     let request = ExportTraceServiceRequest {

@@ -1,0 +1,117 @@
+//! The attributes of a span that is being written.
+
+use config::traces::Semconv;
+
+use crate::fields::{Fields, bytes_length, varint_length};
+use crate::names::Name;
+
+/// The attributes of a span, with the names of a version of the conventions. They are written with the tags of
+/// [`KeyValue`](crate::messages::KeyValue) and of its values.
+pub(crate) struct Attributes<'a> {
+    semconv: Semconv,
+    span: &'a mut Vec<u8>,
+}
+
+/// The value of an attribute.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Value<'a> {
+    Text(&'a str),
+    Bool(bool),
+    Int(u64),
+    Double(f64),
+}
+
+impl<'a> Attributes<'a> {
+    /// Adds attributes to a span.
+    pub(crate) fn new(semconv: Semconv, span: &'a mut Vec<u8>) -> Self {
+        Self { semconv, span }
+    }
+
+    /// Adds an attribute, if this version of the conventions has it.
+    pub(crate) fn set<'v>(&mut self, name: Name, value: impl Into<Value<'v>>) {
+        let value = value.into();
+        if let Some(name) = name.of(self.semconv) {
+            self.begin(name, value.length());
+            value.write(self.span);
+        }
+    }
+
+    /// Adds an attribute, if its value is known.
+    pub(crate) fn set_known<'v>(&mut self, name: Name, value: Option<impl Into<Value<'v>>>) {
+        if let Some(value) = value {
+            self.set(name, value);
+        }
+    }
+
+    /// Adds a list, unless it is empty.
+    pub(crate) fn set_list<'v>(&mut self, name: Name, texts: impl IntoIterator<Item = &'v String>) {
+        let mut list = Vec::new();
+        for text in texts {
+            let value = Value::Text(text);
+            list.begin(1, value.length());
+            value.write(&mut list);
+        }
+        let name = name.of(self.semconv);
+        if let Some(name) = name.filter(|_| !list.is_empty()) {
+            self.begin(name, bytes_length(5, list.len()));
+            self.span.bytes(5, &list);
+        }
+    }
+
+    /// Writes the name, and the beginning of a value with so many bytes.
+    fn begin(&mut self, name: &str, length: usize) {
+        let whole = bytes_length(1, name.len()) + bytes_length(2, length);
+        self.span.begin(9, whole);
+        self.span.bytes(1, name.as_bytes());
+        self.span.begin(2, length);
+    }
+}
+
+impl Value<'_> {
+    /// The length with its tag.
+    fn length(self) -> usize {
+        match self {
+            Self::Text(text) => bytes_length(1, text.len()),
+            Self::Bool(value) => varint_length(2, u64::from(value)),
+            Self::Int(number) => varint_length(3, number),
+            Self::Double(_) => DOUBLE_LENGTH,
+        }
+    }
+
+    fn write(self, to: &mut Vec<u8>) {
+        match self {
+            Self::Text(text) => to.bytes(1, text.as_bytes()),
+            Self::Bool(value) => to.varint(2, u64::from(value)),
+            Self::Int(number) => to.varint(3, number),
+            Self::Double(number) => to.double(4, number),
+        }
+    }
+}
+
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<bool> for Value<'_> {
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
+}
+
+/// Numbers above the greatest one of `int64` are that one.
+impl From<u64> for Value<'_> {
+    fn from(number: u64) -> Self {
+        Self::Int(number.min(i64::MAX as u64))
+    }
+}
+
+impl From<f64> for Value<'_> {
+    fn from(number: f64) -> Self {
+        Self::Double(number)
+    }
+}
+
+/// The length of a number with its tag.
+const DOUBLE_LENGTH: usize = 9;
