@@ -16,19 +16,23 @@ fn a_prompt_beyond_the_context_is_the_callers_fault() {
         let response = road.post(&gateway, &road.request(&turns, &json!({})));
         let error = &response.json()["error"];
         assert_eq!(response.status, 400, "{road:?}: {error}");
-        assert!(
-            error["message"]
-                .as_str()
-                .unwrap()
-                .contains("maximum context length is 2048 tokens"),
-            "{error}"
-        );
+        let message = error["message"].as_str().unwrap();
         match road {
-            Road::Messages => assert_eq!(error["type"], "invalid_request_error", "{error}"),
-            _ => assert_eq!(
-                error["code"], "context_length_exceeded",
-                "{road:?}: {error}"
-            ),
+            Road::Messages => {
+                assert_eq!(error["type"], "invalid_request_error", "{error}");
+                assert!(message.starts_with("prompt is too long: "), "{error}");
+                assert!(message.ends_with(" tokens > 2048 maximum"), "{error}");
+            }
+            _ => {
+                assert_eq!(
+                    error["code"], "context_length_exceeded",
+                    "{road:?}: {error}"
+                );
+                assert!(
+                    message.contains("maximum context length is 2048 tokens"),
+                    "{error}"
+                );
+            }
         }
     }
 }

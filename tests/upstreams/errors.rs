@@ -360,6 +360,90 @@ fn u23_a_prompt_too_long_for_a_server_goes_to_the_next() {
     }
 }
 
+/// Claude Code compacts its conversation when it finds the words of Messages, and asks for a shorter
+/// answer when the output alone is too long. See <https://github.com/musistudio/claude-code-router/issues/1799>,
+/// <https://github.com/anthropics/claude-code/issues/476>.
+#[test]
+fn a_prompt_too_long_is_told_in_the_words_of_the_client() {
+    for (theirs, openai, messages) in [
+        (
+            "This model's maximum context length is 32768 tokens. However, your prompt contains 40000 input tokens.",
+            "This model's maximum context length is 32768 tokens. However, your messages resulted in 40000 tokens. \
+             Please reduce the length of the messages.",
+            "prompt is too long: 40000 tokens > 32768 maximum",
+        ),
+        (
+            "input length and `max_tokens` exceed context limit: 196655 + 21333 > 200000, decrease input length \
+             or `max_tokens` and try again",
+            "This model's maximum context length is 200000 tokens. However, you requested 217988 tokens \
+             (196655 in the messages, 21333 in the completion). Please reduce the length of the messages or \
+             completion.",
+            "input length and `max_tokens` exceed context limit: 196655 + 21333 > 200000, decrease input length \
+             or `max_tokens` and try again",
+        ),
+        (
+            "Prompt exceeds max length",
+            "Your input exceeds the context window of this model. Please adjust your input and try again.",
+            "prompt is too long",
+        ),
+    ] {
+        let body =
+            json!({"error": {"message": theirs, "type": "their_type", "code": "their_code"}});
+        let body = body.to_string();
+        for upstream in PROTOCOLS {
+            let (gateway, _simulator) = failing(upstream, (400, &[], body.as_bytes()), None);
+            for (client, stream) in PROTOCOLS
+                .iter()
+                .flat_map(|client| [(*client, false), (*client, true)])
+            {
+                let got = answer(&gateway, client, stream);
+                assert_eq!(got.status, 400, "{upstream:?} {client:?}: {}", got.text());
+                let error = &got.json()["error"];
+                assert_eq!(
+                    error["type"], "invalid_request_error",
+                    "{upstream:?} {client:?}"
+                );
+                match client {
+                    Protocol::Messages => assert_eq!(error["message"], messages),
+                    _ => {
+                        assert_eq!(error["message"], openai);
+                        assert_eq!(error["code"], "context_length_exceeded");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Another server may take a larger request, or reasoning that it does not check.
+#[test]
+fn a_request_that_only_this_server_refuses_goes_to_the_next() {
+    let signature = "messages.1.content.0: Invalid `signature` in `thinking` block";
+    for (status, body) in [
+        (
+            413,
+            json!({"type": "error", "error": {"type": "request_too_large", "message": "Request exceeds the maximum size."}}),
+        ),
+        (
+            400,
+            json!({"error": {"type": "invalid_request_error", "code": "invalid_encrypted_content", "message": "No."}}),
+        ),
+        (
+            400,
+            json!({"type": "error", "error": {"type": "invalid_request_error", "message": signature}}),
+        ),
+    ] {
+        let body = body.to_string();
+        let second = Simulator::honest().unwrap();
+        let failure = (status, &[][..], body.as_bytes());
+        let (gateway, _simulator) = failing(Protocol::Chat, failure, Some(&second));
+        for client in PROTOCOLS {
+            assert_eq!(answer(&gateway, client, true).status, 200, "{body}");
+        }
+        assert_eq!(second.requests().len(), PROTOCOLS.len());
+    }
+}
+
 /// The code, the type and the parameter of the vendor stay for clients of its protocol, in each
 /// protocol and with each status. Others get the words of their own protocol.
 #[test]

@@ -1,7 +1,7 @@
 //! Errors of engines, classified by who is at fault.
 
 use thiserror::Error;
-use wire::{Reported, StreamCode};
+use wire::{ContextOverflow, Reported, StreamCode};
 
 /// An error that prevents or ends a response.
 ///
@@ -129,7 +129,7 @@ pub enum Rejection {
     /// The prompt exceeds the context of the upstream's model. The client is at fault: it has to
     /// send a shorter prompt, or to choose a model with a longer context.
     #[error("context length exceeded")]
-    ContextLength,
+    ContextLength(ContextOverflow),
     /// The request violates a content policy of the upstream. The client is at fault and has to
     /// change the content.
     #[error("content policy violation")]
@@ -138,4 +138,25 @@ pub enum Rejection {
     /// smaller one.
     #[error("request too large")]
     TooLarge,
+    /// Earlier reasoning in the request lacks the signature or the encrypted content by which the
+    /// upstream recognizes its own, or has one of another server. A change of the server within the
+    /// conversation is at fault.
+    #[error("signature of reasoning refused")]
+    Signature,
+}
+
+impl EngineError {
+    /// Returns true if another target may answer the same request: the request itself is not at
+    /// fault, or its target has a limit or a check that others may not have.
+    #[must_use]
+    pub fn may_succeed_elsewhere(&self) -> bool {
+        match self {
+            Self::Rejected { why, .. } => match why {
+                Rejection::Invalid | Rejection::ContentPolicy => false,
+                Rejection::ContextLength(_) | Rejection::TooLarge | Rejection::Signature => true,
+            },
+            Self::Unsupported { .. } => false,
+            _ => true,
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Errors in the format and wording of this protocol. See
 //! <https://docs.anthropic.com/en/api/errors>.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -79,7 +80,7 @@ impl From<&ApiError> for ErrorDetail {
         };
         let detail = Self::new(
             error.kind_or(error_type(error.kind)).to_owned(),
-            client_message(error).to_owned(),
+            client_message(error).into_owned(),
         );
         Self {
             details: has_code.then_some(details),
@@ -90,8 +91,11 @@ impl From<&ApiError> for ErrorDetail {
 
 /// Returns the message for the client, in the vendor's wording for failures that the vendor reports
 /// too.
-fn client_message(error: &ApiError) -> &str {
-    match (error.code, &error.param) {
+fn client_message(error: &ApiError) -> Cow<'_, str> {
+    if let Some(overflow) = error.overflow() {
+        return overflow.anthropic_sentence().into();
+    }
+    let sentence = match (error.code, &error.param) {
         ("invalid_api_key", _) => "invalid x-api-key or bearer token",
         ("insufficient_permissions", None) => "This key has no permission for this model family.",
         ("request_too_large", _) => "Request exceeds the maximum size.",
@@ -101,7 +105,8 @@ fn client_message(error: &ApiError) -> &str {
         ("server_error", _) => "Internal server error",
         ("service_unavailable", _) if error.kind == ErrorKind::Overloaded => "Overloaded",
         _ => &error.message,
-    }
+    };
+    sentence.into()
 }
 
 /// Returns the error `type` of this protocol for a kind of failure.

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use engine::{EngineError, Rejection};
-use wire::{ApiError, ErrorKind, Reported, StreamCode};
+use wire::{ApiError, ContextOverflow, ErrorKind, Reported, Specifics, StreamCode};
 
 /// Returns the error that the client receives. The cause of a failure that is not the caller's
 /// fault is only logged.
@@ -24,14 +24,20 @@ pub fn api_error(error: &EngineError) -> ApiError {
 /// Returns the error for a request that is at fault itself.
 fn refused(error: &EngineError) -> Option<ApiError> {
     Some(match error {
-        EngineError::ContextLength { .. } => {
-            let sentence = format!("The prompt is too long: {error}.");
-            ApiError::new(
-                ErrorKind::InvalidRequest,
-                "context_length_exceeded",
-                sentence,
-            )
-        }
+        EngineError::ContextLength { limit, found } => ApiError::context_length(ContextOverflow {
+            prompt: Some(*found),
+            limit: Some(*limit),
+            output: None,
+        }),
+        // The client's words for it depend on its protocol, and not on the upstream.
+        EngineError::Rejected {
+            why: Rejection::ContextLength(overflow),
+            param,
+            ..
+        } => ApiError {
+            param: param.clone(),
+            ..ApiError::context_length(*overflow)
+        },
         EngineError::Unsupported { param, reason } => ApiError {
             param: param.clone(),
             ..ApiError::new(ErrorKind::InvalidRequest, "invalid_value", reason)
@@ -101,9 +107,14 @@ fn failed(error: &EngineError) -> ApiError {
     }
 }
 
-/// Returns the words by which the upstream has named an error, if it has.
+/// Returns the words by which the upstream has named an error, if it has. A prompt that is too long
+/// has one name, by which agents know that they have to shorten it.
 fn reported(error: &EngineError) -> Option<&Reported> {
     match error {
+        EngineError::Rejected {
+            why: Rejection::ContextLength(_),
+            ..
+        } => None,
         EngineError::Rejected { reported, .. }
         | EngineError::RateLimited { reported, .. }
         | EngineError::Overloaded { reported, .. }
@@ -114,8 +125,8 @@ fn reported(error: &EngineError) -> Option<&Reported> {
 
 fn rejection(why: Rejection) -> (ErrorKind, &'static str) {
     match why {
-        Rejection::Invalid => (ErrorKind::InvalidRequest, "invalid_value"),
-        Rejection::ContextLength => (ErrorKind::InvalidRequest, "context_length_exceeded"),
+        Rejection::ContextLength(_) => (ErrorKind::InvalidRequest, "context_length_exceeded"),
+        Rejection::Invalid | Rejection::Signature => (ErrorKind::InvalidRequest, "invalid_value"),
         Rejection::ContentPolicy => (ErrorKind::InvalidRequest, "content_policy_violation"),
         Rejection::TooLarge => (ErrorKind::TooLarge, "request_too_large"),
     }
@@ -126,7 +137,7 @@ fn rejection(why: Rejection) -> (ErrorKind, &'static str) {
 fn named(error: ApiError, reported: &Reported) -> ApiError {
     ApiError {
         code_in_stream: reported.code.as_deref().and_then(StreamCode::named),
-        reported: Some(Box::new(reported.clone())),
+        specifics: Some(Box::new(Specifics::Reported(reported.clone()))),
         ..error
     }
 }
@@ -149,14 +160,13 @@ pub fn in_stream(error: &ApiError) -> ApiError {
         };
         return ApiError::new(error.kind, code.as_str(), sentence);
     }
-    match error.code {
-        "gateway_concurrency_limit" | "rate_limit_exceeded" | "insufficient_quota" => ApiError {
-            reported: None,
-            ..error.clone()
-        },
-        code @ "context_length_exceeded" => ApiError::new(error.kind, code, PROMPT_TOO_LONG),
-        _ => ApiError::server_error(),
+    if !CODES_IN_STREAM.contains(&error.code) {
+        return ApiError::server_error();
     }
+    let mut error = error.clone();
+    error.forget_reported();
+    error.param = None;
+    error
 }
 
 /// The failure for an event that is not valid in its protocol.
@@ -169,8 +179,13 @@ pub(crate) fn truncated() -> EngineError {
     EngineError::Truncated("the stream ended without a terminal event".to_owned())
 }
 
-/// The message for a prompt that is too long when the lengths are not known.
-pub(crate) const PROMPT_TOO_LONG: &str = "The prompt is longer than the context of the model.";
+/// The codes that clients know within a stream. Their messages are the gateway's own.
+const CODES_IN_STREAM: &[&str] = &[
+    "gateway_concurrency_limit",
+    "rate_limit_exceeded",
+    "insufficient_quota",
+    "context_length_exceeded",
+];
 const OVERLOADED: &str = "The model is overloaded just now.";
 const BAD_GATEWAY: &str = "The upstream returned an invalid reply.";
 const QUOTA_USED_UP: &str = "The quota of the model is used up.";

@@ -6,6 +6,8 @@ use std::num::NonZeroU32;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ContextOverflow;
+
 crate::objects!(ErrorBody, ErrorDetail);
 
 /// The kind of an error. It determines the HTTP status and the `type` in the response body.
@@ -119,9 +121,19 @@ pub struct ApiError {
     pub param: Option<String>,
     /// Seconds to wait before a retry.
     pub retry_after: Option<NonZeroU32>,
+    /// What the protocols put in the place of the code, the type or the message.
+    pub specifics: Option<Box<Specifics>>,
+}
+
+/// What a protocol puts in the place of a part of an error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Specifics {
     /// The words by which the upstream has named the error, for a client of the upstream's
     /// protocol. They take the place of `code` and of the `type` in the response body.
-    pub reported: Option<Box<Reported>>,
+    Reported(Reported),
+    /// The sizes of a request that exceeds the context of its model. Each protocol has a sentence of
+    /// its own for them, which `message` is for OpenAI's protocols.
+    Overflow(ContextOverflow),
 }
 
 /// The words by which an upstream has named an error, as far as clients may see them.
@@ -144,7 +156,7 @@ impl ApiError {
             message: message.into(),
             param: None,
             retry_after: None,
-            reported: None,
+            specifics: None,
         }
     }
 
@@ -173,6 +185,20 @@ impl ApiError {
         Self::new(ErrorKind::RateLimit, "gateway_concurrency_limit", message).with_retry_after(1)
     }
 
+    /// Creates the error for a request that exceeds the context of its model, in the words by which
+    /// agents recognize it.
+    #[must_use]
+    pub fn context_length(overflow: ContextOverflow) -> Self {
+        Self {
+            specifics: Some(Box::new(Specifics::Overflow(overflow))),
+            ..Self::new(
+                ErrorKind::InvalidRequest,
+                "context_length_exceeded",
+                overflow.openai_sentence(),
+            )
+        }
+    }
+
     /// Creates a generic server error. Within a started stream it also stands for upstream
     /// failures, since clients know only this code there.
     #[must_use]
@@ -194,19 +220,39 @@ impl ApiError {
         }
     }
 
+    /// Returns the sizes of the request, if it exceeds the context of its model.
+    #[must_use]
+    pub fn overflow(&self) -> Option<ContextOverflow> {
+        match self.specifics.as_deref() {
+            Some(Specifics::Overflow(overflow)) => Some(*overflow),
+            _ => None,
+        }
+    }
+
+    /// Removes the words by which the upstream has named the error.
+    pub fn forget_reported(&mut self) {
+        self.specifics
+            .take_if(|specifics| matches!(**specifics, Specifics::Reported(_)));
+    }
+
+    fn reported(&self) -> Option<&Reported> {
+        match self.specifics.as_deref() {
+            Some(Specifics::Reported(reported)) => Some(reported),
+            _ => None,
+        }
+    }
+
     /// Returns the error type that the upstream has reported, or else `own`.
     #[must_use]
     pub fn kind_or<'a>(&'a self, own: &'a str) -> &'a str {
-        let reported = self.reported.as_deref();
-        reported
+        self.reported()
             .and_then(|reported| reported.kind.as_deref())
             .unwrap_or(own)
     }
 
     /// Returns the error code that the upstream has reported, or else `own`.
     fn code_or<'a>(&'a self, own: &'a str) -> &'a str {
-        let reported = self.reported.as_deref();
-        reported
+        self.reported()
             .and_then(|reported| reported.code.as_deref())
             .unwrap_or(own)
     }

@@ -5,7 +5,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use catalog::Protocol;
-use engine::{EngineError, Rejection};
+use engine::EngineError;
 use http::{HeaderMap, HeaderValue};
 use policy::limit::Permit;
 use policy::targets::{Backend, Target};
@@ -15,7 +15,7 @@ use telemetry::traces::context::TraceParent;
 use telemetry::traces::request::RequestTrace;
 use tokio::time::Instant;
 use upstream::{Effort, ResponseMeta, Upstream};
-use wire::ErrorKind;
+use wire::{ErrorKind, Specifics};
 
 use crate::connection::timer::ConnectionTimer;
 use crate::exchange::answer::started::Started;
@@ -108,20 +108,11 @@ pub(crate) struct TargetFailure {
 }
 
 impl TargetFailure {
-    /// The failure of an engine or upstream. The next target is tried, unless the request itself is
-    /// at fault. A prompt that is too long for one model may fit the next one.
+    /// The failure of an engine or upstream. The next target is tried, unless every target would refuse
+    /// the request.
     pub(crate) fn of(error: EngineError) -> Self {
-        let is_client_error = Outcome::of_failure(&error) == Outcome::Refused;
-        let is_too_long = matches!(
-            error,
-            EngineError::ContextLength { .. }
-                | EngineError::Rejected {
-                    why: Rejection::ContextLength,
-                    ..
-                }
-        );
         Self {
-            may_fall_back: !is_client_error || is_too_long,
+            may_fall_back: error.may_succeed_elsewhere(),
             was_left_alone: matches!(error, EngineError::Unavailable(_)),
             may_work: matches!(error, EngineError::Unanswered(_)),
             was_cut: matches!(
@@ -135,7 +126,7 @@ impl TargetFailure {
     /// Without the words by which the upstream has named the error, for a client of another
     /// protocol.
     pub(crate) fn without_reported(mut self) -> Self {
-        self.refusal.error.reported = None;
+        self.refusal.error.forget_reported();
         self
     }
 
@@ -143,8 +134,10 @@ impl TargetFailure {
     /// errors.
     pub(crate) fn without_key(mut self, upstream: &Upstream) -> Self {
         let Refusal { error, cause, .. } = &mut *self.refusal;
-        let reported = error.reported.as_deref_mut();
-        let words = reported.map(|words| [words.code.as_mut(), words.kind.as_mut()]);
+        let words = match error.specifics.as_deref_mut() {
+            Some(Specifics::Reported(words)) => Some([words.code.as_mut(), words.kind.as_mut()]),
+            _ => None,
+        };
         for text in [Some(&mut error.message), error.param.as_mut()]
             .into_iter()
             .chain(words.into_iter().flatten())

@@ -1,6 +1,7 @@
 //! Classifies failures of upstreams, and limits the parts of messages that reach clients and logs.
 
 mod complaint;
+mod phrase;
 mod rows;
 mod sanitise;
 mod table;
@@ -11,7 +12,6 @@ use wire::{Reported, StreamCode};
 pub(super) use self::complaint::Complaint;
 use self::sanitise::sanitised;
 use self::table::Meaning;
-use crate::error::PROMPT_TOO_LONG;
 
 /// Classifies a response with an error status. The body is parsed in the format of any protocol; it
 /// may also be text, HTML or empty. `retry_after` is in seconds.
@@ -60,8 +60,9 @@ impl Complaint {
         let cause = || self.for_log(meaning, status);
         match meaning {
             Meaning::Invalid => self.rejected(Rejection::Invalid),
-            Meaning::LongPrompt => self.rejected(Rejection::ContextLength),
+            Meaning::LongPrompt => self.rejected(Rejection::ContextLength(table::sizes(self))),
             Meaning::AgainstPolicy => self.rejected(Rejection::ContentPolicy),
+            Meaning::Signature => self.rejected(Rejection::Signature),
             Meaning::TooLarge => self.rejected(Rejection::TooLarge),
             Meaning::Rate => EngineError::RateLimited {
                 retry_after,
@@ -178,7 +179,8 @@ fn is_word(word: &str) -> bool {
 fn fallback(why: Rejection) -> &'static str {
     match why {
         Rejection::Invalid => "The upstream refused the request.",
-        Rejection::ContextLength => PROMPT_TOO_LONG,
+        Rejection::ContextLength(_) => "The prompt is too long.",
+        Rejection::Signature => "The upstream refused the reasoning in the request.",
         Rejection::ContentPolicy => "The request is against the upstream's content policy.",
         Rejection::TooLarge => "The request is larger than the upstream takes.",
     }

@@ -4,6 +4,7 @@ use engine::{EngineError, Rejection};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use sluicegate_translate::outbound::failure;
+use wire::ContextOverflow;
 
 use crate::streams::fixture;
 
@@ -149,17 +150,21 @@ fn rejections_are_recognized_by_code_or_by_message() {
         (
             "context_length_exceeded",
             "Too much.",
-            Rejection::ContextLength,
+            Rejection::ContextLength(ContextOverflow::default()),
         ),
         (
             "",
             "This model's maximum context length is 8192 tokens.",
-            Rejection::ContextLength,
+            Rejection::ContextLength(ContextOverflow::default()),
         ),
         (
             "",
             "prompt is too long: 210000 tokens > 200000 maximum",
-            Rejection::ContextLength,
+            Rejection::ContextLength(ContextOverflow {
+                prompt: Some(210_000),
+                output: None,
+                limit: Some(200_000),
+            }),
         ),
         ("content_policy_violation", "No.", Rejection::ContentPolicy),
         ("content_filter", "No.", Rejection::ContentPolicy),
@@ -254,11 +259,11 @@ fn an_account_without_credit_is_not_the_clients_fault() {
 fn a_message_of_which_nothing_is_left_is_replaced() {
     let body = json!({"error": {"message": "https://gw.internal:8443/v1", "code": "context_length_exceeded", "param": ""}});
     let (why, param, message) = rejected(400, &body);
-    assert_eq!((why, param), (Rejection::ContextLength, None));
     assert_eq!(
-        message,
-        "The prompt is longer than the context of the model."
+        (why, param),
+        (Rejection::ContextLength(ContextOverflow::default()), None)
     );
+    assert_eq!(message, "The prompt is too long.");
 }
 
 /// Errors of an upstream are logged without keys.

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
 mod answers;
+mod client_errors;
 mod clients;
 mod ends;
 mod failures;

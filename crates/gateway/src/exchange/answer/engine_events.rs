@@ -57,7 +57,7 @@ pub(crate) async fn fold_recorded<S>(
             record.end(Outcome::of_failure(&error));
             let mut refusal = Refusal::from(error);
             // They are of the upstream's protocol.
-            refusal.error.reported = None;
+            refusal.error.forget_reported();
             Err(refusal)
         }
     }

@@ -1,6 +1,11 @@
 //! Parses error bodies of upstreams in all known formats, down to the error that others wrap.
 
+use std::ops::Range;
+
 use serde_json::{Map, Value};
+use wire::ContextOverflow;
+
+use super::phrase;
 
 /// The error that an upstream reports.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -13,6 +18,8 @@ pub(in crate::outbound) struct Complaint {
     pub(super) words: Vec<String>,
     /// All messages, in lower case, from the innermost error outwards.
     pub(super) texts: Vec<String>,
+    /// The sizes that are members of the error, and not in a message.
+    pub(super) sizes: ContextOverflow,
 }
 
 impl Complaint {
@@ -60,6 +67,7 @@ impl Complaint {
             code: first(members, &CODES),
             kind: first(members, &KINDS).filter(|kind| !is_event(kind)),
             param: first(members, &["param"]).or_else(|| location(members)),
+            sizes: sizes(members),
             ..Self::default()
         };
         if let Some(message) = first(members, &MESSAGES) {
@@ -117,6 +125,7 @@ impl Complaint {
                 *own = inner;
             }
         }
+        self.sizes = inner.sizes.or(self.sizes);
         self.words.splice(0..0, inner.words);
         self.texts.splice(0..0, inner.texts);
     }
@@ -146,18 +155,20 @@ impl Complaint {
         self.words.iter().any(|found| found == word)
     }
 
-    /// Returns true if a message has all of these phrases, in lower case. A phrase within a quoted
-    /// name or value does not count, because that may be the client's.
-    pub(super) fn says(&self, phrases: &[&str]) -> bool {
-        let has_all = |text: &&String| phrases.iter().all(|phrase| text.contains(phrase));
-        let says_all = |text: &String| {
-            let quoted = quotations(text);
-            phrases.iter().all(|phrase| {
-                let mut places = text.match_indices(phrase).map(|(at, _)| at);
-                places.any(|at| !is_within(at, phrase.len(), &quoted))
-            })
-        };
-        self.texts.iter().filter(has_all).any(says_all)
+    /// Returns the numbers at the places of these phrases, in lower case, if a message has all of
+    /// them. A phrase within a quoted name or value does not count, because that may be the client's.
+    pub(super) fn says(&self, phrases: &[&str]) -> Option<ContextOverflow> {
+        self.texts.iter().find_map(|text| {
+            let mut quoted = None;
+            phrases
+                .iter()
+                .try_fold(ContextOverflow::default(), |numbers, phrase| {
+                    let found = phrase::places(phrase, text).find(|(place, _)| {
+                        !is_within(place, quoted.get_or_insert_with(|| quotations(text)))
+                    });
+                    Some(numbers.or(found?.1))
+                })
+        })
     }
 }
 
@@ -233,6 +244,17 @@ fn location(members: &Map<String, Value>) -> Option<String> {
     (!steps.is_empty()).then(|| steps.join("."))
 }
 
+/// The sizes in the members of an error of llama.cpp
+/// (<https://github.com/ggml-org/llama.cpp/pull/15780>).
+fn sizes(members: &Map<String, Value>) -> ContextOverflow {
+    let number = |name: &str| members.get(name)?.as_u64();
+    ContextOverflow {
+        prompt: number("n_prompt_tokens"),
+        output: None,
+        limit: number("n_ctx"),
+    }
+}
+
 fn lowercase(text: &str) -> String {
     text.chars()
         .take(MAX_READ)
@@ -267,10 +289,10 @@ fn quotations(text: &str) -> Vec<(usize, usize)> {
     found
 }
 
-fn is_within(at: usize, length: usize, quoted: &[(usize, usize)]) -> bool {
+fn is_within(place: &Range<usize>, quoted: &[(usize, usize)]) -> bool {
     quoted
         .iter()
-        .any(|(start, end)| *start < at && at + length <= *end)
+        .any(|(start, end)| *start < place.start && place.end <= *end)
 }
 
 /// Members with the code of an error.
@@ -380,12 +402,12 @@ mod tests {
         assert_eq!(found.code.as_deref(), Some("content_filter"));
         assert_eq!(found.message.as_deref(), Some("filtered"));
         assert!(found.has_word("responsibleaipolicyviolation"));
-        assert!(found.says(&["other"]));
+        assert!(found.says(&["other"]).is_some());
     }
 
     #[test]
     fn quoted_names_and_values_are_not_phrases() {
-        let says = |text: &str| Complaint::of_text(text, 0).says(&["too long"]);
+        let says = |text: &str| Complaint::of_text(text, 0).says(&["too long"]).is_some();
         assert!(says("The prompt is too long."));
         assert!(says("This model's prompt is too long, isn't it"));
         assert!(says("The 'prompt' is too long: 'x'"));

@@ -1,5 +1,7 @@
 //! Decides the meaning of an error, by the first row of the table that applies to it.
 
+use wire::ContextOverflow;
+
 use super::complaint::Complaint;
 use super::rows::ROWS;
 
@@ -10,6 +12,8 @@ pub(super) enum Meaning {
     LongPrompt,
     /// The content is against a policy.
     AgainstPolicy,
+    /// Earlier reasoning lacks the server's signature, or has one of another server.
+    Signature,
     /// The operator's account is disabled, in arrears, or has used up its quota.
     Account,
     /// The operator's key, model or address is wrong.
@@ -44,7 +48,7 @@ pub(super) struct Row {
     word: Option<&'static str>,
     /// A part of the code or type, in lower case.
     part: Option<&'static str>,
-    /// Phrases of the message, in lower case.
+    /// Phrases of the message, in lower case, with places for the [numbers](super::phrase).
     phrases: &'static [&'static str],
 }
 
@@ -92,7 +96,7 @@ impl Row {
         (self.statuses.is_empty() || status.is_some_and(|status| self.statuses.contains(&status)))
             && self.word.is_none_or(|word| error.has_word(word))
             && self.part.is_none_or(has_part)
-            && (self.phrases.is_empty() || error.says(self.phrases))
+            && (self.phrases.is_empty() || error.says(self.phrases).is_some())
     }
 }
 
@@ -122,6 +126,15 @@ pub(super) fn meaning(error: &Complaint, status: Option<u16>) -> Option<Meaning>
 
 fn deciding(error: &Complaint, status: Option<u16>) -> Option<&'static Row> {
     ROWS.iter().find(|row| row.applies(error, status))
+}
+
+/// Returns the sizes that an error about a prompt that is too long states, in a phrase of the table or
+/// in members of their own.
+pub(super) fn sizes(error: &Complaint) -> ContextOverflow {
+    let rows = ROWS.iter().filter(|row| row.meaning == Meaning::LongPrompt);
+    let stated = rows.filter_map(|row| error.says(row.phrases));
+    let mut stated = stated.filter(|sizes| *sizes != ContextOverflow::default());
+    stated.next().unwrap_or_default().or(error.sizes)
 }
 
 /// Returns the status that an error without one stands for: a number among its words, or the status
@@ -177,6 +190,9 @@ mod tests {
         status: Option<u16>,
         body: Value,
         means: String,
+        /// The lengths of the prompt and of the output, and the limit of a prompt that is too long.
+        #[serde(default)]
+        sizes: [Option<u64>; 3],
     }
 
     fn published() -> Vec<Published> {
@@ -212,6 +228,15 @@ mod tests {
     }
 
     #[test]
+    fn every_published_size_of_a_long_prompt_is_read() {
+        for Published { body, sizes, .. } in published() {
+            let found = super::sizes(&complaint(&body));
+            let found = [found.prompt, found.output, found.limit];
+            assert_eq!(found, sizes, "{body}");
+        }
+    }
+
+    #[test]
     fn every_row_decides_a_published_error() {
         let mut decided = BTreeSet::new();
         for Published { status, body, .. } in published() {
@@ -234,10 +259,10 @@ mod tests {
             let mut texts: Vec<_> = row.phrases.to_vec();
             texts.extend([row.word, row.part].into_iter().flatten());
             assert!(!texts.is_empty() || !row.statuses.is_empty(), "{row:?}");
-            assert!(
-                texts.iter().all(|text| *text == text.to_lowercase()),
-                "{row:?}"
-            );
+            for text in texts {
+                assert_eq!(text, text.to_lowercase(), "{row:?}");
+                assert!(!text.starts_with('{'), "{row:?}");
+            }
         }
     }
 

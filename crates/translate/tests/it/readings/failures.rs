@@ -156,7 +156,7 @@ fn a_body_with_status_200_can_be_a_failure() {
             json!({"error": {"code": "context_length_exceeded", "type": "invalid_request_error"}})
         ),
         Rejected {
-            why: Rejection::ContextLength,
+            why: Rejection::ContextLength(_),
             ..
         }
     ));

@@ -264,7 +264,7 @@ fn stream_errors_keep_known_codes_and_drop_messages() {
     for (code, sentence) in [
         (
             "context_length_exceeded",
-            "The prompt is longer than the context of the model.",
+            "Your input exceeds the context window of this model. Please adjust your input and try again.",
         ),
         ("insufficient_quota", "The quota of the model is used up."),
         ("usage_not_included", "The quota of the model is used up."),
