@@ -22,4 +22,4 @@ pub use crate::answer::Answer;
 pub use crate::image_reply::{ImageReply, StreamingReply};
 pub use crate::relayed_stream::Relay;
 pub use crate::reported::{Report, Reported};
-pub use crate::translated_stream::{from_events, read_reply, read_stream};
+pub use crate::translated_stream::{from_events, read_reply, read_stream, until_stop};

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use engine::{EngineError, TextEvent, TextStream};
 use futures_core::Stream;
 use futures_util::stream;
-use translate::outbound::{self, Protocol, StreamReader};
+use translate::outbound::{self, Protocol, StopFilter, StreamReader};
 use upstream::IncomingBody;
 
 use crate::answer::Answer;
@@ -52,6 +52,53 @@ pub fn read_reply(
 #[must_use]
 pub fn from_events(events: Vec<TextEvent>) -> TextStream {
     Box::pin(stream::iter(events.into_iter().map(Ok)))
+}
+
+/// Returns the events up to the first stop sequence of a filter. The stream of the upstream is dropped
+/// there, which closes its connection.
+#[must_use]
+pub fn until_stop(events: TextStream, filter: StopFilter) -> TextStream {
+    Box::pin(UntilStop {
+        events: Some(events),
+        filter,
+        ready: VecDeque::new(),
+        scratch: Vec::new(),
+    })
+}
+
+/// A stream that ends at a stop sequence.
+struct UntilStop {
+    /// `None` once the stream has ended or failed.
+    events: Option<TextStream>,
+    filter: StopFilter,
+    /// Events that have passed the filter and were not yet returned.
+    ready: VecDeque<TextEvent>,
+    scratch: Vec<TextEvent>,
+}
+
+impl Stream for UntilStop {
+    type Item = Result<TextEvent, EngineError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        while this.ready.is_empty()
+            && let Some(events) = &mut this.events
+        {
+            match ready!(events.as_mut().poll_next(cx)) {
+                Some(Ok(event)) => this.filter.event(event, &mut this.scratch),
+                Some(Err(error)) => {
+                    this.events = None;
+                    return Poll::Ready(Some(Err(error)));
+                }
+                None => this.events = None,
+            }
+            this.ready.extend(this.scratch.drain(..));
+            if this.filter.has_ended() {
+                this.events = None;
+            }
+        }
+        Poll::Ready(this.ready.pop_front().map(Ok))
+    }
 }
 
 /// An event stream that is decoded as it is read.

@@ -4,11 +4,13 @@
 pub mod encode;
 mod failure;
 mod parse;
+mod stops;
 mod stream;
 
 pub use self::failure::{failure, message};
 pub use self::parse::{Reader, reply, usage_of_reply};
 pub(crate) use self::parse::{engine_error, unreadable, usage};
+pub use self::stops::StopFilter;
 pub(crate) use self::stream::MAX_EVENT;
 pub use self::stream::StreamReader;
 

@@ -191,7 +191,7 @@ pub(super) const ROWS: &[Row] = &[
     row("top_p", Mapped("`top_p`"), Mapped("`top_p`")),
     row("presence_penalty", Mapped("`presence_penalty`"), Dropped).unless(&["0"]),
     row("frequency_penalty", Mapped("`frequency_penalty`"), Dropped).unless(&["0"]),
-    row("stop", Refused, Mapped("`stop_sequences`")),
+    row("stop", BY_GATEWAY, Mapped("`stop_sequences`")),
     row("n", Refused, Refused).unless(&["1"]),
     row("logprobs", Mapped("`include`"), Refused).unless(&["false"]),
     row("top_logprobs", Mapped("`top_logprobs`"), Refused).unless(&["0"]),

@@ -1,7 +1,7 @@
 //! The dispositions of the fields of a Messages request.
 
 use super::Disposition::{Dropped, Mapped, Refused};
-use super::{Disposition, NOT_NEEDED, Row};
+use super::{BY_GATEWAY, Disposition, NOT_NEEDED, Row};
 use crate::outbound::Protocol;
 
 /// A field with its dispositions for Responses and Chat Completions.
@@ -108,7 +108,7 @@ pub(super) const ROWS: &[Row] = &[
     .unless(&[""]),
     row("messages[].content[].data", Dropped, Dropped),
     row("stream", Mapped("`stream`"), Mapped("`stream`")),
-    row("stop_sequences", Refused, Mapped("`stop`")).unless(&["[]"]),
+    row("stop_sequences", BY_GATEWAY, Mapped("`stop`")).unless(&["[]"]),
     row(
         "temperature",
         Mapped("`temperature`"),

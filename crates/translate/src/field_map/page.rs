@@ -85,9 +85,10 @@ and Messages only with its signature; otherwise it is left out (`reasoning`). Fo
 of a conversation move to the front (`system_position`); documents that are neither PDF nor text, arguments that are not
 a JSON object, and a conversation that begins with the assistant are refused.
 
-A limit of less than 16 tokens is raised for Responses (`max_tokens`). Stop sequences are left out for the reasoning
-models of OpenAI (`stop`), and `parallel_tool_calls` for upstreams that do not know it. Images and documents in the
-results of tools follow in a message of the user for Chat Completions (`tool_result_position`). Ids of calls and names
-of tools that an upstream would refuse are replaced, and restored in its answers. Texts that are joined are joined as
-they are.
+A limit of less than 16 tokens is raised for Responses (`max_tokens`). `parallel_tool_calls` is left out for upstreams
+that do not know it. The gateway itself ends an answer at the stop sequences that an upstream does not take: all of them
+for Responses and for the reasoning models of OpenAI, more than four in Chat Completions, and white space in Messages.
+Images and documents in the results of tools follow in a message of the user for Chat Completions
+(`tool_result_position`). Ids of calls and names of tools that an upstream would refuse are replaced, and restored in its
+answers. Texts that are joined are joined as they are.
 ";

@@ -9,6 +9,7 @@ mod names;
 mod quirks;
 mod responses;
 mod schema;
+mod stops;
 
 use engine::{EngineError, ImageSource, TextRequest, Tool, ToolChoice};
 use serde::Serialize;
@@ -43,6 +44,8 @@ pub struct EncodedRequest {
     pub dropped: Vec<DroppedField>,
     /// The names of tools that were replaced.
     pub names: ReplacedNames,
+    /// The stop sequences that the upstream does not take. The gateway looks for them in its answer.
+    pub stops: Vec<String>,
 }
 
 wire::text_enum! {
@@ -60,8 +63,6 @@ wire::text_enum! {
         Reasoning = "reasoning",
         /// The reasoning effort, where the model cannot be asked to reason.
         Effort = "reasoning_effort",
-        /// Stop sequences, which reasoning models refuse.
-        Stop = "stop",
         /// An output limit that was raised to the least one that the upstream accepts.
         MaxTokens = "max_tokens",
         /// The limit to one call for each turn.
@@ -96,6 +97,7 @@ pub fn request(
         body: body?,
         dropped: dropped.0,
         names,
+        stops: stops::applied(protocol, &request)?,
     })
 }
 

@@ -222,14 +222,6 @@ fn refusals() -> Vec<Refusal> {
         { "type": "custom_tool_call", "call_id": "c", "name": "n", "input": "x" },
     ]);
     vec![
-        (Chat, Responses, json!({ "stop": ["END"] }), "stop", true),
-        (
-            Messages,
-            Responses,
-            json!({ "stop_sequences": ["END"] }),
-            "stop_sequences",
-            true,
-        ),
         (
             Chat,
             Messages,
@@ -341,9 +333,8 @@ fn fields_rejected_by_the_map_are_not_encoded() {
 /// Returns true if the upstream's protocol cannot represent a value of the request.
 fn is_unsupported(upstream: Protocol, request: &TextRequest) -> bool {
     match upstream {
-        Responses => !request.stop.is_empty(),
         Messages => request.format == Format::JsonObject,
-        Chat => false,
+        Responses | Chat => false,
     }
 }
 

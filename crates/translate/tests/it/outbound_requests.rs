@@ -436,8 +436,8 @@ fn inexpressible_required_content_is_rejected() {
         &chat(json!([user, { "role": "tool", "tool_call_id": "x", "content": "" }])),
         "no call",
     );
-    let stops = json!({ "model": "m", "max_tokens": 9, "messages": [user], "stop_sequences": ["a", "b", "c", "d", "e"] });
-    assert_refused(Messages, Chat, &stops, "at most 4");
+    let stops = json!({ "model": "m", "max_tokens": 9, "messages": [user], "stop_sequences": vec!["a"; 65] });
+    assert_refused(Messages, Chat, &stops, "at most 64");
     let hosted = json!({ "model": "m", "max_tokens": 9, "messages": [user],
         "tools": [{ "type": "web_search_20250305", "name": "web_search" }],
         "tool_choice": { "type": "tool", "name": "web_search" } });

@@ -134,22 +134,54 @@ fn labels_are_carried_between_chat_and_responses() {
     insta::assert_snapshot!(sent(Responses, Chat, &body(Responses, labels)).0, @r#"{"model":"m","messages":[{"role":"user","content":"Hi."}],"user":"u","safety_identifier":"s","prompt_cache_key":"k","service_tier":"flex"}"#);
 }
 
-/// `stop`: "Not supported with latest reasoning models o3 and o4-mini":
-/// <https://platform.openai.com/docs/api-reference/chat/create>
-#[test]
-fn stop_texts_are_left_out_for_reasoning_models_and_named() {
-    let request = |model: &str| {
-        body(
-            Messages,
-            json!({ "model": model, "stop_sequences": ["END"] }),
-        )
+/// The stop sequences that the upstream gets, and those that the gateway applies.
+fn stops(client: Protocol, upstream: Protocol, fields: Value) -> (Value, Vec<String>) {
+    let encoded = encoded(client, upstream, &body(client, fields), &SETTINGS);
+    assert_eq!(encoded.dropped, []);
+    let sent: Value = serde_json::from_slice(&encoded.body).unwrap();
+    let name = match upstream {
+        Messages => "stop_sequences",
+        Chat | Responses => "stop",
     };
-    let (sent_on, dropped) = sent(Messages, Chat, &request("o3"));
-    insta::assert_snapshot!(sent_on, @r#"{"model":"o3","messages":[{"role":"user","content":"Hi."}],"max_completion_tokens":99}"#);
-    assert_eq!(dropped, [DroppedField::Stop]);
-    let (sent, dropped) = sent(Messages, Chat, &request("gpt-4.1"));
-    insta::assert_snapshot!(sent, @r#"{"model":"gpt-4.1","messages":[{"role":"user","content":"Hi."}],"max_tokens":99,"stop":["END"]}"#);
-    assert_eq!(dropped, []);
+    (sent[name].clone(), encoded.stops)
+}
+
+/// Responses has no stop sequences
+/// (<https://platform.openai.com/docs/api-reference/responses/create>). `stop` of Chat Completions:
+/// "Not supported with latest reasoning models o3 and o4-mini", "Up to 4 sequences"
+/// (<https://platform.openai.com/docs/api-reference/chat/create>).
+#[test]
+fn stop_sequences_that_an_upstream_of_openai_refuses_are_applied_by_the_gateway() {
+    let list = |model: &str, list: &[&str]| json!({ "model": model, "stop_sequences": list });
+    let (end, five) = (["END"], ["a", "b", "c", "d", "e"]);
+    assert_eq!(
+        stops(Messages, Chat, list("gpt-4.1", &end)),
+        (json!(["END"]), vec![])
+    );
+    for (client, upstream, fields, applied) in [
+        (Messages, Chat, list("o3", &end), &end[..]),
+        (Messages, Chat, list("gpt-4.1", &five), &five),
+        (Messages, Responses, list("gpt-4.1", &end), &end),
+        (Chat, Responses, json!({ "stop": "END" }), &end),
+        (Chat, Responses, json!({ "stop": ["END", ""] }), &end),
+    ] {
+        let applied = applied.iter().map(ToString::to_string).collect();
+        let found = stops(client, upstream, fields.clone());
+        assert_eq!(found, (Value::Null, applied), "{fields}");
+    }
+}
+
+/// "each stop sequence must contain non-whitespace": <https://github.com/BerriAI/litellm/issues/3286>
+#[test]
+fn stop_sequences_that_anthropic_refuses_are_applied_by_the_gateway() {
+    assert_eq!(
+        stops(Chat, Messages, json!({ "stop": ["\n", "END", "\n\n"] })),
+        (json!(["END"]), vec!["\n".to_owned(), "\n\n".to_owned()])
+    );
+    assert_eq!(
+        stops(Chat, Messages, json!({ "stop": "\n" })),
+        (Value::Null, vec!["\n".to_owned()])
+    );
 }
 
 fn calls(client: Protocol, id: &str) -> Value {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use answer::{Answer, Reported, read_stream};
+use answer::{Answer, Reported, read_stream, until_stop};
 use bytes::Bytes;
 use engine::{EngineError, Generation, TextStream};
 use futures_util::TryStreamExt;
@@ -13,8 +13,8 @@ use tokio::time::Instant;
 use translate::envelope::Envelope;
 use translate::field_map::Outline;
 use translate::inbound::{Inbound, Reply};
-use translate::outbound::Protocol;
 use translate::outbound::encode::{self, EncodedRequest};
+use translate::outbound::{Protocol, StopFilter};
 use upstream::{ResponseMeta, Upstream};
 use wire::{ApiError, Splice};
 
@@ -187,6 +187,11 @@ impl<D: TextEndpoint> TextDispatch<D> {
         let mut events = read_stream(answer, protocol, reported)
             .await
             .map_err(TargetFailure::of)?;
+        if !encoded.stops.is_empty() {
+            // A plain reply is complete, and its usage with it.
+            let filter = StopFilter::new(encoded.stops, !self.parsed.streams);
+            events = until_stop(events, filter);
+        }
         if let Some(envelope) = envelope {
             let mut sealer = envelope.sealer();
             events = Box::pin(events.map_ok(move |event| sealer.event(event)));

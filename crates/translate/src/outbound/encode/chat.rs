@@ -12,8 +12,9 @@ use engine::{
 };
 use wire::{Object, TextOr};
 
-use super::quirks::{MaxTokensName, is_reasoning_model};
-use super::{DroppedField, DroppedFields, ERROR_PREFIX, SCHEMA_NAME, Settings, schema};
+use super::quirks::MaxTokensName;
+use super::{DroppedField, DroppedFields, ERROR_PREFIX, SCHEMA_NAME, Settings, schema, stops};
+use crate::outbound::Protocol;
 
 pub(super) fn request(
     request: &TextRequest,
@@ -45,7 +46,7 @@ pub(super) fn request(
     body.presence_penalty = request.sampling.presence_penalty;
     body.frequency_penalty = request.sampling.frequency_penalty;
     body.seed = request.sampling.seed;
-    body.stop = stop(request, dropped)?;
+    body.stop = stops::sent(Protocol::Chat, request).map(TextOr::List);
     body.logprobs = request.logprobs.map(|_| true);
     body.top_logprobs = super::alternatives(request);
     body.reasoning_effort = request
@@ -281,23 +282,3 @@ fn tool_choice(choice: &engine::ToolChoice) -> ToolChoice {
         }
     }
 }
-
-fn stop(
-    request: &TextRequest,
-    dropped: &mut DroppedFields,
-) -> Result<Option<TextOr<String>>, EngineError> {
-    let stops = &request.stop;
-    match stops.len() {
-        0 => Ok(None),
-        _ if is_reasoning_model(&request.model) => {
-            dropped.add(DroppedField::Stop);
-            Ok(None)
-        }
-        1..=MAX_STOPS => Ok(Some(TextOr::List(stops.clone()))),
-        more => Err(super::unsupported(format!(
-            "This model takes at most {MAX_STOPS} stop sequences, but got {more}."
-        ))),
-    }
-}
-
-const MAX_STOPS: usize = 4;

@@ -14,8 +14,9 @@ use messages::{
 use serde_json::json;
 use wire::{DataUrl, Json, TextOr};
 
-use super::{DroppedField, DroppedFields, Settings, names};
+use super::{DroppedField, DroppedFields, Settings, names, stops};
 use crate::envelope::is_envelope;
+use crate::outbound::Protocol;
 
 pub(super) fn request(
     request: &TextRequest,
@@ -36,7 +37,7 @@ pub(super) fn request(
     ));
     body.system = system(&request.turns);
     body.stream = settings.stream.then_some(true);
-    body.stop_sequences = (!request.stop.is_empty()).then(|| request.stop.clone());
+    body.stop_sequences = stops::sent(Protocol::Messages, request);
     body.temperature = sampling.temperature;
     body.top_p = sampling.top_p;
     body.top_k = sampling.top_k.map(super::count);

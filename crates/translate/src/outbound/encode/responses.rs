@@ -22,11 +22,6 @@ pub(super) fn request(
     settings: &Settings,
     dropped: &mut DroppedFields,
 ) -> Result<Request, EngineError> {
-    if !request.stop.is_empty() {
-        return Err(super::unsupported(
-            "Stop texts are not supported by this model.",
-        ));
-    }
     let (instructions, turns) = instructions(&request.turns);
     let has_tools = !request.tools.is_empty();
     let mut body = Request::new(

@@ -1,0 +1,45 @@
+//! Stop sequences: those that an upstream takes, and those that the gateway applies to its answer.
+
+use engine::{EngineError, TextRequest};
+
+use super::quirks::is_reasoning_model;
+use crate::outbound::Protocol;
+
+/// Returns the stop sequences that the upstream gets.
+pub(super) fn sent(protocol: Protocol, request: &TextRequest) -> Option<Vec<String>> {
+    let taken = |stop: &&String| takes(protocol, request, stop);
+    let sent: Vec<_> = request.stop.iter().filter(taken).cloned().collect();
+    (!sent.is_empty()).then_some(sent)
+}
+
+/// Returns the stop sequences that the gateway applies, because the upstream does not take them.
+pub(super) fn applied(
+    protocol: Protocol,
+    request: &TextRequest,
+) -> Result<Vec<String>, EngineError> {
+    let is_applied = |stop: &&String| !stop.is_empty() && !takes(protocol, request, stop);
+    let applied: Vec<_> = request.stop.iter().filter(is_applied).cloned().collect();
+    match applied.len() {
+        0..=MAX_APPLIED => Ok(applied),
+        more => Err(super::unsupported(format!(
+            "This model takes at most {MAX_APPLIED} stop sequences, but got {more}."
+        ))),
+    }
+}
+
+/// Returns true if the upstream takes a stop sequence. Responses has none
+/// (<https://platform.openai.com/docs/api-reference/responses/create>), Chat Completions takes four,
+/// but none for reasoning models (<https://platform.openai.com/docs/api-reference/chat/create>), and
+/// Anthropic refuses white space (<https://github.com/BerriAI/litellm/issues/3286>).
+fn takes(protocol: Protocol, request: &TextRequest, stop: &str) -> bool {
+    match protocol {
+        Protocol::Responses => false,
+        Protocol::Chat => request.stop.len() <= MAX_SENT && !is_reasoning_model(&request.model),
+        Protocol::Messages => !stop.trim().is_empty(),
+    }
+}
+
+/// The most stop sequences of Chat Completions.
+const MAX_SENT: usize = 4;
+/// The most stop sequences that the gateway looks for, because each of them takes time for each byte.
+const MAX_APPLIED: usize = 64;
