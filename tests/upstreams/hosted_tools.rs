@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use simulator::{Play, Protocol, Simulator};
 use testkit::log;
 use testkit::requests::{TEXT_PROTOCOLS, ask, path, protocol_name};
-use testkit::{Gateway, TEXT, changed};
+use testkit::{Gateway, Request, TEXT, changed};
 
 use crate::GATEWAY;
 
@@ -92,19 +92,94 @@ fn an_answer_of_which_nothing_is_left_is_a_failure() {
     }
 }
 
-/// A hosted tool that makes images is for keys with the scope `images`.
-#[test]
-fn a_tool_that_makes_images_needs_their_scope() {
-    let (gateway, simulator) = GATEWAY.with_upstream("");
+/// A Responses request with these members.
+fn with(change: &Value) -> Value {
     let body = ask(Protocol::Responses, "responses", "A red square.", false);
-    let body = changed(body, &json!({"tools": [{"type": "image_generation"}]}));
-    assert_eq!(gateway.ask(Protocol::Responses, &body).status, 200);
-    assert_eq!(simulator.requests().len(), 1);
-    let refused = gateway.post(TEXT, path(Protocol::Responses), &body);
-    assert_eq!(refused.status, 403, "{}", refused.text());
-    let error = &refused.json()["error"];
-    assert_eq!(error["code"], "insufficient_permissions", "{error}");
-    assert_eq!(simulator.requests().len(), 1);
+    changed(body, change)
+}
+
+/// A hosted tool that makes images is for keys with the scope `images`. Cline offers it always, so the
+/// other keys are served without it.
+#[test]
+fn a_tool_that_makes_images_is_left_out_for_keys_without_their_scope() {
+    let (gateway, simulator) = GATEWAY.with_upstream("");
+    let image = json!({"type": "image_generation", "size": "1024x1024"});
+    let function = json!({"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}});
+    let allowed = |tools: Value| json!({"type": "allowed_tools", "mode": "auto", "tools": tools});
+    let name = json!({"type": "function", "name": "f"});
+    for (tools, choice, kept, kept_choice) in [
+        (json!([image]), Value::Null, json!([]), Value::Null),
+        (
+            json!([image, function, image]),
+            json!("required"),
+            json!([function]),
+            json!("required"),
+        ),
+        (
+            json!([function, image]),
+            json!("auto"),
+            json!([function]),
+            json!("auto"),
+        ),
+        (
+            json!([image, function]),
+            allowed(json!([name, image])),
+            json!([function]),
+            allowed(json!([name])),
+        ),
+    ] {
+        let mut body = with(&json!({"tools": tools}));
+        if !choice.is_null() {
+            body["tool_choice"] = choice.clone();
+        }
+        assert_eq!(gateway.ask(Protocol::Responses, &body).status, 200);
+        assert_eq!(simulator.requests().pop().unwrap().json()["tools"], tools);
+
+        let response = gateway.post(TEXT, path(Protocol::Responses), &body);
+        assert_eq!(response.status, 200, "{}", response.text());
+        assert_eq!(response.header("x-sluicegate-dropped"), Some("tools[]"));
+        let sent = simulator.requests().pop().unwrap().json();
+        assert_eq!(
+            (&sent["tools"], &sent["tool_choice"]),
+            (&kept, &kept_choice)
+        );
+    }
+}
+
+/// The name of a type may be written with escapes.
+#[test]
+fn a_tool_that_makes_images_is_found_however_it_is_written() {
+    let (gateway, simulator) = GATEWAY.with_upstream("");
+    let body = with(&json!({"tools": [{"type": "image_generation"}]})).to_string();
+    let body = body.replace("image_generation", "im\\u0061ge_generation");
+    let response = Request::post_bytes(path(Protocol::Responses), body.as_bytes())
+        .header("content-type", "application/json")
+        .bearer(TEXT)
+        .send(gateway.address());
+    assert_eq!(response.status, 200, "{}", response.text());
+    let sent = simulator.requests().pop().unwrap().json();
+    assert_eq!(sent["tools"], json!([]));
+}
+
+/// A request that leaves the model nothing but to make images is refused.
+#[test]
+fn a_forced_tool_that_makes_images_needs_their_scope() {
+    let (gateway, simulator) = GATEWAY.with_upstream("");
+    let image = json!({"type": "image_generation"});
+    let function = json!({"type": "function", "name": "f"});
+    let allowed = json!({"type": "allowed_tools", "mode": "required", "tools": [image]});
+    for (tools, choice) in [
+        (json!([image]), json!("required")),
+        (json!([image, function]), image.clone()),
+        (json!([image, function]), allowed),
+    ] {
+        let body = with(&json!({"tools": tools, "tool_choice": choice}));
+        let refused = gateway.post(TEXT, path(Protocol::Responses), &body);
+        assert_eq!(refused.status, 403, "{}", refused.text());
+        let error = &refused.json()["error"];
+        assert_eq!(error["code"], "insufficient_permissions", "{error}");
+    }
+    assert!(simulator.requests().is_empty());
 }
 
 /// Modalities that make images are for keys with the scope `images` as well:

@@ -190,6 +190,32 @@ impl<'a> Splice<'a> {
         found
     }
 
+    /// Removes the elements of the array at `path` that `keeps` does not accept, by their JSON texts.
+    /// Returns true if there are any.
+    pub fn retain(&mut self, path: &[&str], keeps: impl Fn(&[u8]) -> bool) -> bool {
+        let Some(range) = find(self.document, path) else {
+            return false;
+        };
+        let mut cursor = Cursor::of_bytes(self.document, range.start);
+        let is_filled = cursor.take(b'[') && cursor.peek() != Some(b']');
+        let (mut kept, mut is_changed) = (Vec::new(), false);
+        while is_filled && let Some(element) = cursor.pass_value() {
+            let element = &self.document[element];
+            if keeps(element) {
+                kept.push(element);
+            } else {
+                is_changed = true;
+            }
+            if !cursor.take(b',') {
+                break;
+            }
+        }
+        if is_changed {
+            self.edit(range, [b"[", &*kept.join(&b','), b"]"].concat());
+        }
+        is_changed
+    }
+
     /// Returns true if there are no edits.
     #[must_use]
     pub fn is_empty(&self) -> bool {

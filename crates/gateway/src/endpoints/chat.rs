@@ -11,7 +11,7 @@ use translate::{outbound, relay};
 use wire::{ApiError, Path, Splice};
 
 use super::text::{
-    EndpointRules, Permissions, RelayNotes, RelayPolicy, RequestCodec, TextEndpoint,
+    EndpointRules, ImageUse, Permissions, RelayNotes, RelayPolicy, RequestCodec, TextEndpoint,
 };
 
 impl EndpointRules for Chat {
@@ -63,10 +63,13 @@ impl RequestCodec for Chat {
 
     /// Gemini and OpenRouter answer with pictures if the modalities name them:
     /// <https://openrouter.ai/docs/features/multimodal/image-generation>.
-    fn makes_images(request: &ValidRequest) -> bool {
+    fn image_use(request: &ValidRequest) -> ImageUse {
         let modalities = request.modalities.as_deref().unwrap_or_default();
         let is_image = |modality: &String| modality.eq_ignore_ascii_case("image");
-        modalities.iter().any(is_image)
+        match modalities.iter().any(is_image) {
+            true => ImageUse::Required,
+            false => ImageUse::None,
+        }
     }
 
     fn identify(request: &ValidRequest, conversation: &mut Conversation) {

@@ -1,12 +1,16 @@
 //! `POST /v1/responses`:
 //! [responses](https://platform.openai.com/docs/api-reference/responses/create).
 
+use std::borrow::Cow;
+
 use catalog::{Allowed, Model, Protocol};
 use engine::EngineError;
 use policy::affinity::{Conversation, member};
 use policy::limit::Answers;
 use policy::targets::UpstreamTarget;
-use responses::{Item, Part, Request, Role, Rules, ValidRequest};
+use responses::{
+    Item, Part, Request, Role, Rules, ToolChoice, ToolChoiceObject, ToolMode, ValidRequest,
+};
 use serde_json::Value;
 use translate::inbound::Responses;
 use translate::relay::End;
@@ -14,7 +18,7 @@ use translate::{outbound, relay};
 use wire::{ApiError, Path, Splice, TextOr};
 
 use super::text::{
-    EndpointRules, Permissions, RelayNotes, RelayPolicy, RequestCodec, TextEndpoint,
+    EndpointRules, ImageUse, Permissions, RelayNotes, RelayPolicy, RequestCodec, TextEndpoint,
 };
 use crate::exchange::refusal::Refusal;
 use crate::request::references::References;
@@ -66,12 +70,20 @@ impl RequestCodec for Responses {
         answers.at_service_tier(request.service_tier.as_deref())
     }
 
-    fn makes_images(request: &ValidRequest) -> bool {
-        let tools = request.tools.as_deref().unwrap_or_default();
+    fn image_use(request: &ValidRequest) -> ImageUse {
         let modalities = request.extra.get("modalities").and_then(Value::as_array);
         let mut modalities = modalities.into_iter().flatten().filter_map(Value::as_str);
-        tools.iter().any(|tool| tool.kind() == "image_generation")
-            || modalities.any(|modality| modality.eq_ignore_ascii_case("image"))
+        if modalities.any(|modality| modality.eq_ignore_ascii_case("image")) {
+            return ImageUse::Required;
+        }
+        let tools = request.tools.as_deref().unwrap_or_default();
+        let mut others = tools.iter().filter(|tool| tool.kind() != IMAGE_TOOL);
+        let has_others = others.next().is_some();
+        match &request.tool_choice {
+            Some(choice) if forces_images(choice, has_others) => ImageUse::Required,
+            _ if tools.iter().any(|tool| tool.kind() == IMAGE_TOOL) => ImageUse::Offered,
+            _ => ImageUse::None,
+        }
     }
 
     fn identify(request: &ValidRequest, conversation: &mut Conversation) {
@@ -125,6 +137,10 @@ impl RelayPolicy for Responses {
     /// answer that the gateway keeps itself either.
     fn edit(_: &UpstreamTarget, notes: RelayNotes, splice: &mut Splice<'_>) {
         splice.remove(&[], &["metadata"]);
+        if notes.hides_image_tools {
+            splice.retain(&["tools"], |tool| !is_image_tool(tool));
+            splice.retain(&["tool_choice", "tools"], |tool| !is_image_tool(tool));
+        }
         if !notes.has_store || notes.is_stored {
             splice.set("store", b"false");
         }
@@ -173,6 +189,34 @@ fn tracked(request: &Request, caller: &Caller<'_>) -> Result<References, Refusal
         ..References::default()
     })
 }
+
+/// Returns true if a choice leaves the model nothing but to make images. `has_others` is true if the
+/// request has other tools.
+fn forces_images(choice: &ToolChoice, has_others: bool) -> bool {
+    match choice {
+        ToolChoice::Word(word) => *word == ToolMode::Required && !has_others,
+        ToolChoice::Object(ToolChoiceObject::AllowedTools(choice)) => {
+            let mut tools = choice.tools.iter();
+            choice.mode == Some(ToolMode::Required) && tools.all(|tool| tool.kind() == IMAGE_TOOL)
+        }
+        ToolChoice::Object(choice) => choice.kind() == IMAGE_TOOL,
+    }
+}
+
+/// Returns true if the JSON text of a tool is a hosted tool that makes images, or cannot be told apart
+/// from one.
+fn is_image_tool(tool: &[u8]) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Kind<'a> {
+        #[serde(rename = "type", borrow)]
+        kind: Cow<'a, str>,
+    }
+    serde_json::from_slice::<Kind<'_>>(tool).map_or(true, |tool| tool.kind == IMAGE_TOOL)
+}
+
+/// The type of the hosted tool that makes images:
+/// <https://platform.openai.com/docs/guides/tools-image-generation>.
+const IMAGE_TOOL: &str = "image_generation";
 
 /// The text that distinguishes a part: its own text, the URL of an image, or the data or else the
 /// URL of a file.

@@ -30,7 +30,7 @@ use wire::{ApiError, ErrorKind};
 
 use self::dispatch::TextDispatch;
 pub(crate) use self::endpoint::{
-    EndpointRules, Permissions, RelayNotes, RelayPolicy, RequestCodec, TextEndpoint,
+    EndpointRules, ImageUse, Permissions, RelayNotes, RelayPolicy, RequestCodec, TextEndpoint,
 };
 use self::relocated::relocated;
 use self::request_body::{Form, RequestBody};
@@ -134,7 +134,7 @@ pub(crate) async fn answer<D: TextEndpoint>(
         ..
     } = resolved;
     let model = policy.catalog.serves(&id, D::PROTOCOL)?;
-    check_access::<D>(&caller, &id, &valid)?;
+    notes.hides_image_tools = check_access::<D>(&caller, &id, &valid)?;
     caller.record.set_model(&id, model);
     caller.record.stream = streams;
     let stored_tokens = stored.as_ref().map_or(0, StoredInput::tokens);
@@ -178,20 +178,24 @@ pub(crate) async fn answer<D: TextEndpoint>(
     })
 }
 
-/// Checks that a key may send a validated request for a model, with all that it asks for.
+/// Checks that a key may send a validated request for a model, with all that it asks for. Returns true if
+/// it may not use the tools that make images.
 fn check_access<D: TextEndpoint>(
     caller: &Caller<'_>,
     model: &str,
     request: &D::Request,
-) -> Result<(), Refusal> {
+) -> Result<bool, Refusal> {
     let Caller { state, key, .. } = caller;
     if !key.may_use(model) {
         return Err(Refusal::model(model));
     }
-    if D::makes_images(request) && !key.scopes.contains(Scope::Images) {
-        return Err(Refusal::capability(Scope::Images.as_str()));
+    image_urls::check_all(state, |visit| D::image_urls(request, visit))?;
+    match D::image_use(request) {
+        _ if key.scopes.contains(Scope::Images) => Ok(false),
+        ImageUse::None => Ok(false),
+        ImageUse::Offered => Ok(true),
+        ImageUse::Required => Err(Refusal::capability(Scope::Images.as_str())),
     }
-    image_urls::check_all(state, |visit| D::image_urls(request, visit))
 }
 
 /// Reads and validates a request. Its references are found here, but read only once it is admitted.

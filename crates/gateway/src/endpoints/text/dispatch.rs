@@ -136,7 +136,10 @@ impl<D: TextEndpoint> TextDispatch<D> {
             D::edit(server, self.parsed.notes, &mut splice);
             outgoing::adapted(server, D::UPSTREAM_PROTOCOL, &splice, whole)
         };
-        let (body, dropped) = self.state.long_work.run(whole.len(), adapt).await;
+        let (body, mut dropped) = self.state.long_work.run(whole.len(), adapt).await;
+        if self.parsed.notes.hides_image_tools {
+            dropped.push("tools[]".to_owned());
+        }
         self.record.lose(&dropped);
         let headers = server.config.without_fixed(headers.clone());
         let headers = turn.traced(self.with_affinity(server, headers));

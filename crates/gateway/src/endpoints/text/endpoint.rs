@@ -73,14 +73,25 @@ pub(crate) trait RequestCodec: ClientProtocol<Request: Send + Sync> {
     /// The answers that a request asks for.
     fn answers(request: &Self::Request) -> Answers;
 
-    /// True if a request offers a hosted tool that makes images.
-    fn makes_images(_: &Self::Request) -> bool {
-        false
+    /// Returns whether a request makes images, which only some keys may do.
+    fn image_use(_: &Self::Request) -> ImageUse {
+        ImageUse::None
     }
 
     /// Adds the values that identify the conversation of a request: its cache key, else its end
     /// user, else its system instructions and its first message.
     fn identify(request: &Self::Request, conversation: &mut Conversation);
+}
+
+/// The part that images have in the answer to a text request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ImageUse {
+    /// The request does not mention any.
+    None,
+    /// It offers a hosted tool that makes images, which the model need not use.
+    Offered,
+    /// It asks for images.
+    Required,
 }
 
 /// The parts of a request that are valid beyond the rules of its model.
@@ -135,4 +146,6 @@ pub(crate) struct RelayNotes {
     pub(crate) choices: usize,
     /// True if it is processed in the background.
     pub(crate) is_in_background: bool,
+    /// True if the hosted tools that make images are left out, because the key may not use them.
+    pub(crate) hides_image_tools: bool,
 }
