@@ -1,5 +1,6 @@
 //! Encodes model output as the events of a stream, always within the stream grammar.
 
+use serde_json::{Value, json};
 use wire::{ApiError, Object};
 
 use crate::arguments::Arguments;
@@ -125,7 +126,9 @@ impl Encoder {
     /// Starts a tool call.
     pub fn call(&mut self, id: &str, name: &str, out: &mut Vec<Event>) {
         if self.state != State::Ended {
-            let call = ToolUseBlock::new(id.to_owned(), name.to_owned(), input(""));
+            let mut call = ToolUseBlock::new(id.to_owned(), name.to_owned(), input(""));
+            call.extra
+                .insert("caller".to_owned(), json!({"type": "direct"}));
             self.open_block(Open::Call(Arguments::default()), Block::ToolUse(call), out);
             self.called = true;
         }
@@ -176,9 +179,14 @@ impl Encoder {
         let delta = StopDelta {
             stop_reason: Some(reason),
             stop_sequence,
-            extra: Object::new(),
+            extra: nulls(OF_MESSAGE),
         };
-        let usage = usage.map(UsageDelta::from).unwrap_or_default();
+        let known = usage.map(UsageDelta::from).unwrap_or_default();
+        let mut usage = UsageDelta {
+            extra: nulls(OF_USAGE_DELTA),
+            ..known
+        };
+        usage.extra.extend(known.extra);
         out.push(Event::MessageDelta(MessageDelta::new(delta, usage)));
         out.push(Event::MessageStop(Plain::default()));
         self.state = State::Ended;
@@ -200,7 +208,11 @@ impl Encoder {
     fn push_text(&mut self, kind: Open, text: &str, out: &mut Vec<Event>) {
         if self.accepts(text) {
             if self.open.as_ref() != Some(&kind) {
-                self.open_block(kind, Block::Text(TextBlock::default()), out);
+                let block = TextBlock {
+                    extra: nulls(&["citations"]),
+                    ..TextBlock::default()
+                };
+                self.open_block(kind, Block::Text(block), out);
             }
             self.delta(Delta::Text(TextDelta::new(text.to_owned())), out);
         }
@@ -257,16 +269,37 @@ impl Encoder {
     }
 
     fn blank(&self) -> Message {
+        let mut usage = Usage::new(self.input_tokens, 1);
+        usage.extra = nulls(OF_USAGE);
         Message {
             id: self.head.id.clone(),
             kind: Message::KIND.to_owned(),
             role: Message::ROLE.to_owned(),
             model: self.head.model.clone(),
-            usage: Usage::new(self.input_tokens, 1),
+            usage,
+            extra: nulls(OF_MESSAGE),
             ..Message::default()
         }
     }
 }
+
+/// Returns members without a value, which the vendor's schema requires nevertheless.
+fn nulls(names: &[&str]) -> Object {
+    let member = |name: &&str| ((*name).to_owned(), Value::Null);
+    names.iter().map(member).collect()
+}
+
+/// The members of an answer that are about the vendor's own services, in its schema of November 2026
+/// (<https://docs.anthropic.com/en/api/messages>).
+const OF_MESSAGE: &[&str] = &["container", "stop_details"];
+const OF_USAGE: &[&str] = &[
+    "cache_creation",
+    "inference_geo",
+    "output_tokens_details",
+    "server_tool_use",
+    "service_tier",
+];
+const OF_USAGE_DELTA: &[&str] = &["output_tokens_details", "server_tool_use"];
 
 impl From<Usage> for UsageDelta {
     fn from(usage: Usage) -> Self {

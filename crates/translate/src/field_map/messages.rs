@@ -42,6 +42,7 @@ pub(super) const ROWS: &[Row] = &[
         Mapped("`text`"),
     ),
     row("messages[].content[].citations", Dropped, Dropped).unless(&["[]"]),
+    row("messages[].content[].caller", NOT_NEEDED, NOT_NEEDED).is(&["direct"]),
     row("messages[].content[].cache_control", Dropped, Dropped),
     row(
         "messages[].content[].source",

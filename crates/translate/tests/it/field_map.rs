@@ -403,7 +403,7 @@ fn the_ledger_holds_each_fate() {
 }
 
 /// Documented fields that the types do not declare.
-const UNTYPED: [&str; 32] = [
+const UNTYPED: [&str; 33] = [
     "access_programs",
     "cache_control",
     "chat_template_kwargs",
@@ -419,6 +419,7 @@ const UNTYPED: [&str; 32] = [
     "logit_bias",
     "mcp_servers",
     "messages[].content[].cache_control",
+    "messages[].content[].caller",
     "messages[].content[].citations",
     "messages[].function_call",
     "messages[].name",
