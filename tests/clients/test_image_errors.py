@@ -37,7 +37,6 @@ STREAMED_OR_NOT = pytest.mark.parametrize("streams", [False, True], ids=["whole"
         ({"partial_images": 4}, "partial_images: integer_above_max_value"),
         ({"n": 0}, "n: integer_below_min_value"),
         ({"n": 11}, "n: integer_above_max_value"),
-        ({"extra_body": {"response_format": "url"}}, "response_format: unsupported_value"),
         ({"extra_body": {"seed": "seven"}}, "seed: invalid_type"),
         ({"prompt": "a" * 32_001}, "prompt: string_above_max_length"),
         ({"model": "alt-flash"}, "model: model_not_supported"),
@@ -65,6 +64,7 @@ def test_a_bad_value_is_refused(
         ({"background": "transparent", "output_format": "jpeg"}, "background: invalid_value"),
         ({"output_format": "gif"}, "output_format: unsupported_value"),
         ({"output_compression": 101}, "output_compression: integer_above_max_value"),
+        ({"extra_body": {"response_format": "url"}}, "response_format: unsupported_value"),
     ],
     ids=case_name,
 )

@@ -22,7 +22,8 @@ pub struct Rules {
     /// True if documents may be files that the server keeps.
     pub file_ids: bool,
     /// True if unknown types of parts and tools, unknown roles and unknown words of settings are
-    /// accepted, because somebody else interprets them.
+    /// accepted, because somebody else interprets them. So are known parts in any message, choices
+    /// whose function is not in the request, and the members that `tools` has replaced.
     pub unknown_types: bool,
 }
 
@@ -30,6 +31,11 @@ impl Rules {
     /// Returns true if this type is accepted although it is unknown.
     fn accepts(self, kind: &str) -> bool {
         self.unknown_types && !kind.is_empty()
+    }
+
+    /// Returns a word of a setting if it has to be a known one.
+    fn judged(self, word: Option<&str>) -> Option<&str> {
+        word.filter(|word| !self.accepts(word))
     }
 }
 
@@ -108,7 +114,8 @@ fn check_assistant(
         }
         None if calls.is_empty()
             && message.refusal.is_none()
-            && message.extra.get("function_call").is_none() =>
+            && message.extra.get("function_call").is_none()
+            && !rules.unknown_types =>
         {
             found.missing(&path.key("content"));
         }
@@ -131,9 +138,9 @@ fn check_parts(
 ) {
     for (i, part) in content.parts().iter().enumerate() {
         let path = path.index(i);
-        if accepted.contains(&part.kind()) {
+        if accepted.contains(&part.kind()) || rules.accepts(part.kind()) {
             check_part(part, rules, &path, found);
-        } else if !(matches!(part, Part::Other(_)) && rules.accepts(part.kind())) {
+        } else {
             found.unknown_word(&path.key("type"), part.kind(), accepted);
         }
     }
@@ -187,7 +194,9 @@ fn check_output(request: &Request, rules: &Rules, found: &mut Violations) {
         Some(TextOr::List(stops)) if stops.is_empty() => {
             found.add(&path, wire::Problem::EmptyArray);
         }
-        Some(TextOr::List(stops)) => found.check_length(&path, stops.len(), 4),
+        Some(TextOr::List(stops)) if !rules.unknown_types => {
+            found.check_length(&path, stops.len(), 4);
+        }
         _ => {}
     }
 }
@@ -213,8 +222,7 @@ fn check_sampling(request: &Request, rules: Rules, found: &mut Violations) {
     if request.top_logprobs.is_some() && request.logprobs != Some(true) {
         found.invalid(&path, "'top_logprobs' needs 'logprobs' to be true.");
     }
-    let effort = request.reasoning_effort.as_ref().map(Effort::as_str);
-    let effort = effort.filter(|effort| !rules.accepts(effort));
+    let effort = rules.judged(request.reasoning_effort.as_ref().map(Effort::as_str));
     found.check_word(&root.key("reasoning_effort"), effort, Effort::KNOWN);
 }
 
@@ -269,7 +277,9 @@ fn check_tool_choice(
                 "'tool_choice' is 'required', but there are no 'tools'.",
             );
         }
-        ToolChoice::Word(word) => found.check_word(path, Some(word.as_str()), ToolMode::KNOWN),
+        ToolChoice::Word(word) => {
+            found.check_word(path, rules.judged(Some(word.as_str())), ToolMode::KNOWN);
+        }
         ToolChoice::Object(choice) => check_choice(choice, &functions(tools), rules, path, found),
     }
 }
@@ -291,7 +301,7 @@ fn check_choice(
 ) {
     match choice {
         ToolChoiceObject::Function(choice) => {
-            if !offered.contains(choice.function.name.as_str()) {
+            if !offered.contains(choice.function.name.as_str()) && !rules.unknown_types {
                 found.invalid(
                     path,
                     "'tool_choice' names a function that is not in 'tools'.",
@@ -300,7 +310,7 @@ fn check_choice(
         }
         ToolChoiceObject::AllowedTools(choice) => {
             let path = path.key("allowed_tools");
-            let mode = choice.allowed_tools.mode.as_ref().map(ToolMode::as_str);
+            let mode = rules.judged(choice.allowed_tools.mode.as_ref().map(ToolMode::as_str));
             found.check_word(&path.key("mode"), mode, &["auto", "required"]);
             let list = path.key("tools");
             for (i, allowed) in choice.allowed_tools.tools.iter().enumerate() {
@@ -333,10 +343,10 @@ fn check_unserved(request: &Request, rules: &Rules, found: &mut Violations) {
     if request.web_search_options.is_some() && !rules.web_search {
         refuse("web_search_options", " by this model");
     }
-    if request.functions.is_some() {
+    if request.functions.is_some() && !rules.unknown_types {
         refuse("functions", "; send 'tools'");
     }
-    if request.function_call.is_some() {
+    if request.function_call.is_some() && !rules.unknown_types {
         refuse("function_call", "; send 'tool_choice'");
     }
 }

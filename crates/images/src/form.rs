@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use wire::{Code, Object, Path, Problem, Shape, Violations};
 
-use crate::request::{Edit, Generation, Reference};
+use crate::request::{Edit, FormFile, Generation, Reference};
 use crate::source::Source;
 use crate::validate::{MAX_REFERENCES, NO_REFERENCE};
 
@@ -20,8 +20,8 @@ pub enum PartKind {
     Text,
     /// A file, to be passed to [`Form::picture`].
     Picture,
-    /// A file that is neither an image nor a mask, to be skipped and passed to [`Form::refuse`].
-    Unknown,
+    /// A file that is neither an image nor a mask, to be passed to [`Form::file`].
+    File,
 }
 
 /// Returns the kind of the part `name`. A part with a filename is never a setting, whatever its
@@ -31,7 +31,7 @@ pub fn part(name: &str, has_filename: bool) -> PartKind {
     if is_mask(name) || is_image(name) {
         PartKind::Picture
     } else if has_filename {
-        PartKind::Unknown
+        PartKind::File
     } else {
         PartKind::Text
     }
@@ -56,6 +56,8 @@ pub struct Form {
     settings: Object,
     images: Vec<Bytes>,
     masks: Vec<Bytes>,
+    /// The files of unknown names.
+    files: Vec<FormFile>,
     /// Violations found before the form is complete.
     found: Violations,
 }
@@ -82,9 +84,8 @@ impl Form {
     }
 
     fn unknown_text(&mut self, name: &str, value: &str) {
-        if let Some(known) = known_name(name) {
-            let sentence = format!("Invalid '{name}': the name of this part is '{known}'.");
-            return self.found.invalid(&Path::ROOT.key(name), sentence);
+        if self.is_misspelt(name) {
+            return;
         }
         match self.settings.get_mut(name) {
             Some(Value::Array(values)) => values.push(value.into()),
@@ -93,15 +94,28 @@ impl Form {
         }
     }
 
-    /// Refuses a file of an unknown name.
-    pub fn refuse(&mut self, name: &str) {
-        let sentence = match kind_of(name) {
-            Some(_) => format!("Invalid '{name}': expected a text, but got a file."),
-            None => format!("Unsupported '{name}': files are accepted as 'image' and 'mask'."),
-        };
-        let path = Path::ROOT.key(name);
-        self.found
-            .unsupported(&path, Code::UnsupportedParameter, sentence);
+    /// Adds a file of another name, which is kept for the server. A file in the place of a setting is a
+    /// violation.
+    pub fn file(&mut self, file: FormFile) {
+        let name = &file.name;
+        if kind_of(name).is_some() {
+            let sentence = format!("Invalid '{name}': expected a text, but got a file.");
+            let path = Path::ROOT.key(name);
+            self.found
+                .unsupported(&path, Code::UnsupportedParameter, sentence);
+        } else if !self.is_misspelt(name) {
+            self.files.push(file);
+        }
+    }
+
+    /// Returns true for a name that could be taken for a known one, after recording the violation.
+    fn is_misspelt(&mut self, name: &str) -> bool {
+        let known = known_name(name);
+        if let Some(known) = known {
+            let sentence = format!("Invalid '{name}': the name of this part is '{known}'.");
+            self.found.invalid(&Path::ROOT.key(name), sentence);
+        }
+        known.is_some()
     }
 
     /// Adds a file: the mask, or the next reference image.
@@ -133,6 +147,7 @@ impl Form {
                 images: Some(images),
                 image: None,
                 mask,
+                files: self.files,
                 generation,
             }),
             Err(_) => Err(found),
@@ -144,11 +159,12 @@ impl Form {
 impl fmt::Debug for Form {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let settings: Vec<_> = self.settings.keys().collect();
-        let files = (self.images.len(), self.masks.len());
         write!(
             f,
-            "Form(settings {settings:?}, {} images, {} masks)",
-            files.0, files.1
+            "Form(settings {settings:?}, {} images, {} masks, {} files)",
+            self.images.len(),
+            self.masks.len(),
+            self.files.len()
         )
     }
 }
@@ -163,6 +179,7 @@ pub fn write(
     settings: &Generation,
     images: &[Bytes],
     mask: Option<&Bytes>,
+    files: &[FormFile],
     boundary: &str,
 ) -> Vec<Bytes> {
     let mut pieces = vec![Bytes::from(texts(settings, boundary))];
@@ -175,10 +192,12 @@ pub fn write(
         .iter()
         .map(|image| (name, image))
         .chain(mask.map(|mask| (MASK, mask)));
-    for (name, picture) in pictures {
+    let pictures = pictures.map(|(name, picture)| (picture_head(name, picture, boundary), picture));
+    let others = files.iter().map(|file| (file.head(boundary), &file.bytes));
+    for (head, content) in pictures.chain(others) {
         pieces.extend([
-            Bytes::from(file_head(name, picture, boundary)),
-            picture.clone(),
+            Bytes::from(head),
+            content.clone(),
             Bytes::from_static(b"\r\n"),
         ]);
     }
@@ -196,7 +215,7 @@ fn texts(settings: &Generation, boundary: &str) -> String {
         let text = value
             .as_str()
             .map_or_else(|| value.to_string(), str::to_owned);
-        let name = name.replace(['"', '\r', '\n'], "_");
+        let name = in_quotes(name);
         format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n")
     };
     let parts = |(name, value): (&String, &Value)| match value {
@@ -225,7 +244,23 @@ pub fn name_lists(settings: &mut Generation) {
     }
 }
 
-fn file_head(name: &str, picture: &[u8], boundary: &str) -> String {
+/// Returns a name without the characters that would end it.
+fn in_quotes(name: &str) -> String {
+    name.replace(['"', '\r', '\n'], "_")
+}
+
+impl FormFile {
+    fn head(&self, boundary: &str) -> String {
+        let (name, filename) = (in_quotes(&self.name), in_quotes(&self.filename));
+        let media_type = in_quotes(&self.media_type);
+        format!(
+            "--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"; filename=\"{filename}\"\r\n\
+             Content-Type: {media_type}\r\n\r\n"
+        )
+    }
+}
+
+fn picture_head(name: &str, picture: &[u8], boundary: &str) -> String {
     let (media_type, extension) = match Format::sniff(picture) {
         Some(format) => (format.media_type(), format.name().to_ascii_lowercase()),
         None => ("application/octet-stream", "bin".to_owned()),

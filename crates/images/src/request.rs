@@ -1,6 +1,9 @@
 //! Requests for images: generations and edits. See
 //! <https://platform.openai.com/docs/api-reference/images>.
 
+use std::fmt;
+
+use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wire::Violations;
@@ -59,9 +62,32 @@ pub struct Edit {
     /// The mask: a PNG whose transparent area may be changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mask: Option<Mask>,
+    /// Further files of a form, which only a server may know. The JSON form has none.
+    #[serde(skip)]
+    pub files: Vec<FormFile>,
     /// The prompt and the output options.
     #[serde(flatten)]
     pub generation: Generation,
+}
+
+/// A file of a form that is neither an image nor a mask.
+#[derive(Clone, PartialEq, Eq)]
+pub struct FormFile {
+    /// The name of the part.
+    pub name: String,
+    /// The name of the file.
+    pub filename: String,
+    /// The media type.
+    pub media_type: String,
+    /// The content.
+    pub bytes: Bytes,
+}
+
+/// Does not show the content.
+impl fmt::Debug for FormFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FormFile({:?}, {} bytes)", self.name, self.bytes.len())
+    }
 }
 
 wire::open_structs! {
@@ -134,7 +160,8 @@ impl Edit {
         self.mask.as_ref()?.image_url.as_ref()
     }
 
-    /// Splits the request into its options, the reference images in order, and the mask.
+    /// Splits the request into its options, the reference images in order, and the mask. Leaves the
+    /// [`files`](Self::files) out.
     #[must_use]
     pub fn into_sources(self) -> (Generation, Vec<Source>, Option<Source>) {
         let sources = match self.images {

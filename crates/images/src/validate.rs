@@ -3,7 +3,9 @@
 use picture::Format;
 use wire::{Code, DataUrl, Path, Violations};
 
-use crate::request::{Background, Edit, Generation, Mask, OutputFormat, Quality, Reference};
+use crate::request::{
+    Background, Edit, FormFile, Generation, Mask, OutputFormat, Quality, Reference,
+};
 use crate::source::Source;
 
 /// Model-dependent limits.
@@ -55,7 +57,7 @@ impl Generation {
     }
 
     /// Checks the settings of the result: the size, the quality, the background, the file format and
-    /// its compression, and the number of previews. An engine that knows the values of the current
+    /// its compression, and the encoding in the response. An engine that knows the values of the current
     /// protocol only needs this check.
     ///
     /// # Errors
@@ -83,6 +85,9 @@ impl Edit {
         if let Some(mask) = &self.mask {
             check_mask(mask, &mut found);
         }
+        if !rules.unknown_settings {
+            found.append(check_files(&self.files).err().unwrap_or_default());
+        }
         found.or(ValidEdit(self))
     }
 }
@@ -97,18 +102,6 @@ fn check_generation(request: &Generation, rules: &Rules, found: &mut Violations)
     found.check_integer(&root.key("partial_images"), request.partial_images, 0, 3);
     if !rules.unknown_settings {
         check_settings(request, found);
-    }
-    if request
-        .response_format
-        .as_ref()
-        .is_some_and(|word| !word.is_known())
-    {
-        let sentence = "Unsupported 'response_format': pictures travel as 'b64_json'.";
-        found.unsupported(
-            &root.key("response_format"),
-            Code::UnsupportedValue,
-            sentence,
-        );
     }
 }
 
@@ -138,6 +131,15 @@ fn check_settings(request: &Generation, found: &mut Violations) {
         found.invalid(&root.key("size"), sentence);
     }
     check_words(request, found);
+    let format = request.response_format.as_ref();
+    if format.is_some_and(|word| !word.is_known()) {
+        let sentence = "Unsupported 'response_format': pictures travel as 'b64_json'.";
+        found.unsupported(
+            &root.key("response_format"),
+            Code::UnsupportedValue,
+            sentence,
+        );
+    }
 }
 
 fn check_words(request: &Generation, found: &mut Violations) {
@@ -191,6 +193,21 @@ fn check_references(request: &Edit, rules: &Rules, found: &mut Violations) {
             None => found.missing(&path.key("image_url")),
         }
     }
+}
+
+/// Checks that a form has no files but images and masks. A server may know others, but an engine does
+/// not.
+///
+/// # Errors
+/// Returns every other file.
+pub fn check_files(files: &[FormFile]) -> Result<(), Violations> {
+    let mut found = Violations::default();
+    for FormFile { name, .. } in files {
+        let sentence = format!("Unsupported '{name}': files are accepted as 'image' and 'mask'.");
+        let path = Path::ROOT.key(name);
+        found.unsupported(&path, Code::UnsupportedParameter, sentence);
+    }
+    found.or(())
 }
 
 fn check_mask(mask: &Mask, found: &mut Violations) {

@@ -1,6 +1,6 @@
 //! The URLs that a request refers to.
 
-use wire::{Path, TextOr};
+use wire::Path;
 
 use crate::request::{InputBlock, Request, Source};
 
@@ -22,24 +22,20 @@ impl Request {
     pub fn addresses(&self, visit: &mut dyn FnMut(&Path<'_>, &str)) {
         let messages = Path::ROOT.key("messages");
         for (i, message) in self.messages.iter().enumerate() {
-            visit_blocks(&message.content, &messages.index(i).key("content"), visit);
+            visit_blocks(message.blocks(), &messages.index(i).key("content"), visit);
         }
     }
 }
 
-fn visit_blocks(
-    content: &TextOr<InputBlock>,
-    path: &Path<'_>,
-    visit: &mut dyn FnMut(&Path<'_>, &str),
-) {
-    for (i, block) in content.parts().iter().enumerate() {
+fn visit_blocks(blocks: &[InputBlock], path: &Path<'_>, visit: &mut dyn FnMut(&Path<'_>, &str)) {
+    for (i, block) in blocks.iter().enumerate() {
         let path = path.index(i);
         match block {
             InputBlock::Image(block) => visit_source(&block.source, &path.key("source"), visit),
             InputBlock::Document(block) => visit_source(&block.source, &path.key("source"), visit),
             InputBlock::ToolResult(result) => {
                 if let Some(content) = &result.content {
-                    visit_blocks(content, &path.key("content"), visit);
+                    visit_blocks(content.parts(), &path.key("content"), visit);
                 }
             }
             _ => {}
@@ -50,7 +46,9 @@ fn visit_blocks(
 fn visit_source(source: &Source, path: &Path<'_>, visit: &mut dyn FnMut(&Path<'_>, &str)) {
     match source {
         Source::Url(source) => visit(&path.key("url"), &source.url),
-        Source::Content(source) => visit_blocks(&source.content, &path.key("content"), visit),
+        Source::Content(source) => {
+            visit_blocks(source.content.parts(), &path.key("content"), visit);
+        }
         _ => {}
     }
 }

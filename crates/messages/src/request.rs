@@ -78,8 +78,17 @@ wire::open_structs! {
     pub struct InputMessage {
         /// The role of the author.
         pub role: Role,
-        /// The content, as a string or as blocks.
-        pub content: TextOr<InputBlock>,
+        /// The content, as a string or as blocks. Only a system message may do without it, to change
+        /// settings within the conversation.
+        pub content: Option<TextOr<InputBlock>>,
+    }
+}
+
+impl InputMessage {
+    /// Returns the blocks of the content, which are none if it is a string.
+    #[must_use]
+    pub fn blocks(&self) -> &[InputBlock] {
+        self.content.as_ref().map_or(&[], TextOr::parts)
     }
 }
 

@@ -16,7 +16,8 @@ pub struct Rules {
     /// True if images and documents may be files that the server keeps.
     pub file_ids: bool,
     /// True if unknown types of blocks and sources, unknown roles and unknown words of settings are
-    /// accepted, because somebody else interprets them.
+    /// accepted, because somebody else interprets them. So are known blocks in any message, and
+    /// choices of tools that are not in the request.
     pub unknown_types: bool,
 }
 
@@ -133,24 +134,22 @@ fn check_messages(
 
 fn check_message(message: &InputMessage, rules: Rules, path: &Path<'_>, found: &mut Violations) {
     let content = path.key("content");
-    match message.role {
-        Role::User => {
-            check_blocks(
-                &message.content,
-                &["text", "image", "document", "tool_result"],
-                rules,
-                &content,
-                found,
-            );
-            check_order(message.content.parts(), &content, found);
+    let accepted: &[&str] = match message.role {
+        Role::User => &["text", "image", "document", "tool_result"],
+        Role::Assistant => &["text", "tool_use", "thinking", "redacted_thinking"],
+        Role::System => &["text"],
+        Role::Other(_) if rules.accepts(message.role.as_str()) => return,
+        Role::Other(_) => {
+            return found.unknown_word(&path.key("role"), message.role.as_str(), Role::KNOWN);
         }
-        Role::Assistant => {
-            let accepted = ["text", "tool_use", "thinking", "redacted_thinking"];
-            check_blocks(&message.content, &accepted, rules, &content, found);
-        }
-        Role::System => check_blocks(&message.content, &["text"], rules, &content, found),
-        Role::Other(_) if rules.accepts(message.role.as_str()) => {}
-        Role::Other(_) => found.unknown_word(&path.key("role"), message.role.as_str(), Role::KNOWN),
+    };
+    match &message.content {
+        Some(blocks) => check_blocks(blocks, accepted, rules, &content, found),
+        None if message.role == Role::System => {}
+        None => found.missing(&content),
+    }
+    if message.role == Role::User {
+        check_order(message.blocks(), &content, found);
     }
 }
 
@@ -182,9 +181,9 @@ fn check_blocks(
 ) {
     for (i, block) in content.parts().iter().enumerate() {
         let path = path.index(i);
-        if accepted.contains(&block.kind()) {
+        if accepted.contains(&block.kind()) || rules.accepts(block.kind()) {
             check_block(block, rules, &path, found);
-        } else if !is_carried(block, rules) {
+        } else if !is_carried(block) {
             found.unknown_word(&path.key("type"), block.kind(), accepted);
         }
     }
@@ -192,10 +191,10 @@ fn check_blocks(
 
 /// Returns true for blocks of the vendor's own tools and services, which a target of this protocol
 /// may support.
-fn is_carried(block: &InputBlock, rules: Rules) -> bool {
+fn is_carried(block: &InputBlock) -> bool {
     let kind = block.kind();
     matches!(block, InputBlock::Other(_))
-        && (CARRIED.contains(&kind) || kind.ends_with("_tool_result") || rules.accepts(kind))
+        && (CARRIED.contains(&kind) || kind.ends_with("_tool_result"))
 }
 
 fn check_block(block: &InputBlock, rules: Rules, path: &Path<'_>, found: &mut Violations) {
@@ -227,7 +226,7 @@ fn check_result(result: &ToolResultBlock, rules: Rules, path: &Path<'_>, found: 
 
 fn check_picture(source: &Source, rules: Rules, path: &Path<'_>, found: &mut Violations) {
     match source {
-        Source::Base64(source) => check_data(source, &PICTURES, path, found),
+        Source::Base64(source) => check_data(source, &PICTURES, rules, path, found),
         Source::Url(source) => check_url(&source.url, &path.key("url"), found),
         _ => check_other_source(source, &["base64", "url"], rules, path, found),
     }
@@ -235,7 +234,7 @@ fn check_picture(source: &Source, rules: Rules, path: &Path<'_>, found: &mut Vio
 
 fn check_document(source: &Source, rules: Rules, path: &Path<'_>, found: &mut Violations) {
     match source {
-        Source::Base64(source) => check_data(source, &["application/pdf"], path, found),
+        Source::Base64(source) => check_data(source, &["application/pdf"], rules, path, found),
         Source::Text(_) => {}
         Source::Url(source) => check_url(&source.url, &path.key("url"), found),
         Source::Content(source) => check_blocks(
@@ -275,12 +274,18 @@ fn check_other_source(
     }
 }
 
-fn check_data(source: &DataSource, media_types: &[&str], path: &Path<'_>, found: &mut Violations) {
+fn check_data(
+    source: &DataSource,
+    media_types: &[&str],
+    rules: Rules,
+    path: &Path<'_>,
+    found: &mut Violations,
+) {
     let DataSource {
         media_type, data, ..
     } = source;
     let registered = wire::image_type(media_type).unwrap_or(media_type);
-    if !media_types.contains(&registered) {
+    if !media_types.contains(&registered) && !rules.accepts(media_type) {
         found.unknown_word(&path.key("media_type"), media_type, media_types);
     }
     if data.is_empty() || (DataUrl { media_type, data }).check().is_err() {
@@ -329,7 +334,10 @@ fn check_tool_choice(
                 format!("{path}: a tool must be called, but there are no tools"),
             );
         }
-        ToolChoice::Tool(choice) if !tools.iter().any(|tool| tool.name() == Some(&choice.name)) => {
+        ToolChoice::Tool(choice)
+            if !rules.unknown_types
+                && !tools.iter().any(|tool| tool.name() == Some(&choice.name)) =>
+        {
             let path = path.key("name");
             found.invalid(
                 &path,

@@ -30,7 +30,8 @@ pub struct Rules {
     /// True if images and documents may be files that the server keeps.
     pub file_ids: bool,
     /// True if unknown types of items, parts and tools, unknown roles and unknown words of settings
-    /// are accepted, because somebody else interprets them.
+    /// are accepted, because somebody else interprets them. So are known parts in any message, and
+    /// results and choices whose call or function is not in the request.
     pub unknown_types: bool,
 }
 

@@ -176,20 +176,22 @@ fn every_violation_is_reported_at_once() {
     assert_eq!(message.matches("Invalid '").count(), 3, "{message}");
 }
 
+/// Returns true if a request with this change is valid by these rules.
+fn read(change: Value, set: fn(&mut Rules)) -> bool {
+    let mut rules = Rules::default();
+    set(&mut rules);
+    let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "Hi."}]});
+    for (name, value) in change.as_object().unwrap() {
+        body[name] = value.clone();
+    }
+    Request::read(body.to_string().as_bytes())
+        .unwrap()
+        .validate(&rules)
+        .is_ok()
+}
+
 #[test]
 fn somebody_else_may_interpret_unknown_types() {
-    let read = |change: Value, set: fn(&mut Rules)| {
-        let mut rules = Rules::default();
-        set(&mut rules);
-        let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "Hi."}]});
-        for (name, value) in change.as_object().unwrap() {
-            body[name] = value.clone();
-        }
-        Request::read(body.to_string().as_bytes())
-            .unwrap()
-            .validate(&rules)
-            .is_ok()
-    };
     let unknown: fn(&mut Rules) = |rules| rules.unknown_types = true;
     let files: fn(&mut Rules) = |rules| rules.file_ids = true;
     let content = |part: Value| json!({"messages": [{"role": "user", "content": [part]}]});
@@ -211,7 +213,27 @@ fn somebody_else_may_interpret_unknown_types() {
         assert!(!read(change.clone(), |_| {}), "{change}");
         assert!(read(change.clone(), set), "{change}");
     }
-    let misplaced =
-        json!({"messages": [{"role": "assistant", "content": [{"type": "file", "file": {}}]}]});
-    assert!(!read(misplaced, unknown));
+}
+
+/// Servers know parts in more messages than OpenAI does, calls that only they have made, the
+/// predecessors of `tools`, and more stop sequences.
+#[test]
+fn somebody_else_may_interpret_known_members_in_other_places() {
+    let turn = |message: Value| json!({"messages": [message]});
+    let picture = json!([{"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}]);
+    for change in [
+        turn(json!({"role": "assistant", "content": [{"type": "file", "file": {}}]})),
+        turn(json!({"role": "system", "content": picture})),
+        turn(json!({"role": "assistant", "reasoning_content": "Hm."})),
+        json!({"tool_choice": {"type": "function", "function": {"name": "theirs"}}}),
+        json!({"tool_choice": "sometimes"}),
+        json!({"functions": [{"name": "f"}], "function_call": "auto"}),
+        json!({"stop": ["a", "b", "c", "d", "e"]}),
+    ] {
+        assert!(!read(change.clone(), |_| {}), "{change}");
+        assert!(
+            read(change.clone(), |rules| rules.unknown_types = true),
+            "{change}"
+        );
+    }
 }

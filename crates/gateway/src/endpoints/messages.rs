@@ -60,7 +60,10 @@ impl RequestCodec for Messages {
         if let Some(key) = member(&request.extra, "prompt_cache_key").or_else(user) {
             return conversation.add(key);
         }
-        let first = request.messages.first().map(|message| &message.content);
+        let first = request
+            .messages
+            .first()
+            .and_then(|message| message.content.as_ref());
         for content in request.system.iter().chain(first) {
             conversation.add_content(content, text_of);
         }

@@ -189,13 +189,15 @@ fn check_access<D: TextEndpoint>(
     if !key.may_use(model) {
         return Err(Refusal::model(model));
     }
+    let hides_image_tools = match D::image_use(request) {
+        ImageUse::Offered => !key.scopes.contains(Scope::Images),
+        ImageUse::Required if !key.scopes.contains(Scope::Images) => {
+            return Err(Refusal::capability(Scope::Images.as_str()));
+        }
+        ImageUse::None | ImageUse::Required => false,
+    };
     image_urls::check_all(state, |visit| D::image_urls(request, visit))?;
-    match D::image_use(request) {
-        _ if key.scopes.contains(Scope::Images) => Ok(false),
-        ImageUse::None => Ok(false),
-        ImageUse::Offered => Ok(true),
-        ImageUse::Required => Err(Refusal::capability(Scope::Images.as_str())),
-    }
+    Ok(hides_image_tools)
 }
 
 /// Reads and validates a request. Its references are found here, but read only once it is admitted.

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::{FutureExt as _, stream};
 use multer::Multipart;
 use serde_json::{Value, json};
-use sluicegate_images::{Edit, Form, PartKind, Rules, part};
+use sluicegate_images::{Edit, Form, FormFile, PartKind, Rules, part};
 use wire::Violations;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\r";
@@ -27,7 +27,7 @@ fn read(body: &'static [u8]) -> Edit {
         match kind {
             PartKind::Text => form.text(&name, std::str::from_utf8(&bytes).unwrap()),
             PartKind::Picture => form.picture(&name, bytes),
-            PartKind::Unknown => panic!("{name}"),
+            PartKind::File => panic!("{name}"),
         }
     }
     form.finish().unwrap()
@@ -99,7 +99,7 @@ fn forms_of_clients_are_the_same_requests_as_in_json() {
 #[test]
 fn names_in_a_written_form_stay_in_their_heads() {
     let edit = json_form(json!({"prompt": "x", "images": [], "a\"; b=\"c\r\nd: e\r\n\r\nf": 1}));
-    let form = sluicegate_images::write_form(&edit.generation, &[], None, "sg").concat();
+    let form = sluicegate_images::write_form(&edit.generation, &[], None, &[], "sg").concat();
     let form = String::from_utf8(form).unwrap();
     let heads: Vec<_> = form
         .lines()
@@ -128,7 +128,7 @@ fn m06_parts_are_known_by_their_names() {
     ] {
         assert_eq!(
             (part(name, false), part(name, true)),
-            (PartKind::Text, PartKind::Unknown),
+            (PartKind::Text, PartKind::File),
             "{name}"
         );
     }
@@ -161,7 +161,7 @@ fn m06_parts_are_known_by_their_names() {
     ] {
         assert_eq!(
             (part(name, false), part(name, true)),
-            (PartKind::Text, PartKind::Unknown),
+            (PartKind::Text, PartKind::File),
             "{name}"
         );
     }
@@ -186,7 +186,7 @@ fn m06_unknown_texts_are_kept_for_the_server() {
     });
     assert_eq!(Value::Object(edit.generation.extra.clone()), extra);
 
-    let written = sluicegate_images::write_form(&edit.generation, &[], None, "sg").concat();
+    let written = sluicegate_images::write_form(&edit.generation, &[], None, &[], "sg").concat();
     let written = String::from_utf8(written).unwrap();
     for (name, value) in texts {
         let part = format!("name=\"{name}\"\r\n\r\n{value}\r\n--sg");
@@ -223,23 +223,52 @@ fn m06_names_that_look_like_known_ones_are_refused() {
     }
 }
 
+/// A form with a file of this name, beside an image.
+fn with_file(name: &str) -> Result<Edit, Violations> {
+    let mut form = Form::default();
+    form.text("prompt", "x");
+    form.picture("image", Bytes::from_static(PNG));
+    form.file(FormFile {
+        name: name.to_owned(),
+        filename: "a.png".to_owned(),
+        media_type: "image/png".to_owned(),
+        bytes: Bytes::from_static(b"pixels"),
+    });
+    form.finish()
+}
+
+/// `markup` is a file of <https://platform.openai.com/docs/api-reference/images/createEdit>.
 #[test]
-fn m06_files_of_unknown_names_are_refused_by_name() {
+fn m06_files_of_unknown_names_are_kept_for_the_server() {
+    let edit = with_file("markup").unwrap();
+    let form = sluicegate_images::write_form(&edit.generation, &[], None, &edit.files, "sg");
+    let written = String::from_utf8(form.concat()).unwrap();
+    let owed = "--sg\r\nContent-Disposition: form-data; name=\"markup\"; filename=\"a.png\"\r\n\
+                Content-Type: image/png\r\n\r\npixels\r\n--sg--\r\n";
+    assert!(written.ends_with(owed), "{written}");
+}
+
+#[test]
+fn m06_files_of_unknown_names_are_refused_by_an_engine() {
+    let mut rules = Rules::default();
+    let found = with_file("markup").unwrap().validate(&rules).unwrap_err();
+    let sentence = "Unsupported 'markup': files are accepted as 'image' and 'mask'.";
+    assert_eq!(found.to_string(), sentence);
+    assert_eq!(found.first().unwrap().param, "markup");
+    rules.unknown_settings = true;
+    assert!(with_file("markup").unwrap().validate(&rules).is_ok());
+}
+
+#[test]
+fn m06_files_in_the_place_of_settings_are_refused_by_name() {
     for (name, sentence) in [
-        (
-            "style_image",
-            "Unsupported 'style_image': files are accepted as 'image' and 'mask'.",
-        ),
         (
             "prompt",
             "Invalid 'prompt': expected a text, but got a file.",
         ),
+        ("Mask", "Invalid 'Mask': the name of this part is 'mask'."),
     ] {
-        let mut form = Form::default();
-        form.text("prompt", "x");
-        form.picture("image", Bytes::from_static(PNG));
-        form.refuse(name);
-        let found = form.finish().unwrap_err();
+        let found = with_file(name).unwrap_err();
         assert_eq!(found.to_string(), sentence);
         assert_eq!(found.first().unwrap().param, name);
     }
@@ -415,6 +444,6 @@ fn i09_debug_shows_neither_prompt_nor_pictures() {
     form.picture("image", Bytes::from_static(PNG));
     assert_eq!(
         format!("{form:?}"),
-        r#"Form(settings ["prompt"], 1 images, 0 masks)"#
+        r#"Form(settings ["prompt"], 1 images, 0 masks, 0 files)"#
     );
 }

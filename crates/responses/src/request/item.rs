@@ -85,8 +85,9 @@ wire::open_structs! {
 
     /// The result of a function call.
     pub struct FunctionCallOutput {
-        /// The id of the call that this is the result of.
-        pub call_id: String,
+        /// The id of the call that this is the result of. Servers that know the call by the name of its
+        /// function accept a result without one.
+        pub call_id: Option<String>,
         /// The output of the function: a string, or text, image and file parts.
         pub output: TextOr<Part>,
     }

@@ -55,6 +55,7 @@ impl Input<'_> {
             let path = path.index(i);
             match item {
                 Item::Message(message) => self.check_message(message, &path, found),
+                Item::FunctionCall(_) if self.rules.unknown_types => {}
                 Item::FunctionCall(call) => {
                     check_call_id(&call.call_id, &path.key("call_id"), found);
                 }
@@ -98,13 +99,16 @@ impl Input<'_> {
         found: &mut Violations,
     ) {
         let call_id = path.key("call_id");
-        if !self.is_continued && !calls.contains(output.call_id.as_str()) {
-            found.invalid(
+        match output.call_id.as_deref() {
+            _ if self.rules.unknown_types => {}
+            None => found.missing(&call_id),
+            Some(id) if self.is_continued || calls.contains(id) => {}
+            Some(_) => found.invalid(
                 &call_id,
                 format!(
                     "No tool call found for '{call_id}': send the function_call item before it."
                 ),
-            );
+            ),
         }
         let accepted = ["input_text", "input_image", "input_file", "text"];
         self.check_parts(&output.output, &accepted, &path.key("output"), found);
@@ -155,11 +159,8 @@ impl Input<'_> {
     ) {
         for (i, part) in content.parts().iter().enumerate() {
             let path = path.index(i);
-            if !accepted.contains(&part.kind()) {
-                let is_unknown = matches!(part, Part::Other(_)) && !part.kind().is_empty();
-                if is_unknown && self.rules.unknown_types {
-                    continue;
-                }
+            let is_left_to_server = self.rules.unknown_types && !part.kind().is_empty();
+            if !accepted.contains(&part.kind()) && !is_left_to_server {
                 found.unknown_word(&path.key("type"), part.kind(), accepted);
                 continue;
             }

@@ -41,7 +41,9 @@ fn check_tool_choice(
                 "'tool_choice' is 'required', but there are no 'tools'.",
             );
         }
-        ToolChoice::Word(word) => found.check_word(path, Some(word.as_str()), ToolMode::KNOWN),
+        ToolChoice::Word(word) => {
+            found.check_word(path, rules.judged(Some(word.as_str())), ToolMode::KNOWN);
+        }
         ToolChoice::Object(choice) => check_choice(choice, &functions(tools), rules, path, found),
     }
 }
@@ -63,7 +65,7 @@ fn check_choice(
 ) {
     match choice {
         ToolChoiceObject::Function(choice) => {
-            if !offered.contains(choice.name.as_str()) {
+            if !offered.contains(choice.name.as_str()) && !rules.unknown_types {
                 // Wherever the name is nested, clients look for the top-level field.
                 found.invalid(
                     &Path::ROOT.key("tool_choice"),
@@ -72,7 +74,7 @@ fn check_choice(
             }
         }
         ToolChoiceObject::AllowedTools(choice) => {
-            let mode = choice.mode.as_ref().map(ToolMode::as_str);
+            let mode = rules.judged(choice.mode.as_ref().map(ToolMode::as_str));
             found.check_word(&path.key("mode"), mode, &["auto", "required"]);
             let list = path.key("tools");
             for (i, allowed) in choice.tools.iter().enumerate() {

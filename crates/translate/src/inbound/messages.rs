@@ -157,6 +157,7 @@ fn turns(request: &Request) -> Result<Vec<Turn>, ApiError> {
         turns.push(Turn::System(plain(system)));
     }
     for (i, InputMessage { role, content, .. }) in request.messages.iter().enumerate() {
+        let Some(content) = content else { continue };
         let path = format!("messages[{i}]");
         match role {
             Role::System => turns.push(Turn::System(plain(content))),
@@ -268,9 +269,7 @@ fn has_titled_text(request: &Request) -> bool {
         }
     }
     let messages = request.messages.iter();
-    messages
-        .flat_map(|message| message.content.parts())
-        .any(is_titled)
+    messages.flat_map(InputMessage::blocks).any(is_titled)
 }
 
 fn image_source(source: &Source, path: &str) -> Result<ImageSource, ApiError> {

@@ -189,7 +189,7 @@ fn add_turn(
             }),
         ),
         Item::FunctionCallOutput(result) => turns.push(Turn::Tool(ToolResult {
-            call_id: result.call_id.clone(),
+            call_id: result.call_id.clone().unwrap_or_default(),
             content: shared::parts(&result.output, &format!("{path}.output"), part)?,
             is_error: false,
         })),

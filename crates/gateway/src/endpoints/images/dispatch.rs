@@ -58,7 +58,11 @@ impl ImageDispatch {
             return Err(TargetFailure::fall_back(Refusal::no_engine()));
         };
         let settings = self.parsed.generation.check_settings();
-        settings.map_err(|found| TargetFailure::fall_back(ApiError::from(found)))?;
+        let inputs = self.parsed.inputs.as_ref();
+        let files = inputs.map_or(Ok(()), |inputs| images::check_files(&inputs.files));
+        settings
+            .and(files)
+            .map_err(|found| TargetFailure::fall_back(ApiError::from(found)))?;
         // The engine keeps the images for long, so the document is freed at once if no other target
         // may need it.
         if turn.last {
@@ -123,10 +127,7 @@ impl ImageDispatch {
     ) -> Result<Outgoing, TargetFailure> {
         let own = self.parsed.generation.model.as_deref();
         let model = target.model.as_deref().or(own);
-        let (content_type, body) = self
-            .body(server, model)
-            .await
-            .map_err(TargetFailure::fatal)?;
+        let (content_type, body) = self.body(server, model).await?;
         let path = match self.parsed.operation {
             Operation::Generation => "/images/generations",
             Operation::Edit => "/images/edits",
@@ -194,14 +195,17 @@ impl ImageDispatch {
         &self,
         server: &UpstreamTarget,
         model: Option<&str>,
-    ) -> Result<(HeaderValue, Payload), Refusal> {
+    ) -> Result<(HeaderValue, Payload), TargetFailure> {
         match (&self.parsed.json, &self.parsed.inputs, server.config.edits) {
             (Some(json), None, _) | (Some(json), Some(_), EditForm::AsSent | EditForm::Json) => {
                 Ok((JSON, renamed(json, model).into()))
             }
             (None, Some(inputs), EditForm::Json) => self.as_json(inputs, model),
-            (_, Some(inputs), _) => self.as_form(inputs, model).await,
-            (None, None, _) => Err(ApiError::server_error().into()),
+            (_, Some(inputs), _) => {
+                let form = self.as_form(inputs, model).await;
+                form.map_err(TargetFailure::fatal)
+            }
+            (None, None, _) => Err(TargetFailure::fatal(ApiError::server_error())),
         }
     }
 
@@ -209,7 +213,9 @@ impl ImageDispatch {
         &self,
         inputs: &EditInputs,
         model: Option<&str>,
-    ) -> Result<(HeaderValue, Payload), Refusal> {
+    ) -> Result<(HeaderValue, Payload), TargetFailure> {
+        let files = images::check_files(&inputs.files);
+        files.map_err(|found| TargetFailure::fall_back(ApiError::from(found)))?;
         let mut generation = self.parsed.generation.clone();
         generation.model = model.map(str::to_owned);
         images::name_lists(&mut generation);
@@ -227,8 +233,10 @@ impl ImageDispatch {
             .mask
             .clone()
             .map(|bytes| Mask::from(Source::of(bytes)));
-        let body = serde_json::to_vec(&edit)
-            .map_err(|error| Refusal::internal(format!("failed to serialize the edit: {error}")))?;
+        let body = serde_json::to_vec(&edit).map_err(|error| {
+            let cause = format!("failed to serialize the edit: {error}");
+            TargetFailure::fatal(Refusal::internal(cause))
+        })?;
         Ok((JSON, Bytes::from(body).into()))
     }
 
@@ -241,7 +249,13 @@ impl ImageDispatch {
         generation.model = model.map(str::to_owned);
         let boundary = format!("sluicegate-{:032x}", clock::random_bits());
         let references = self.references(inputs).await?;
-        let pieces = images::write_form(&generation, &references, inputs.mask.as_ref(), &boundary);
+        let pieces = images::write_form(
+            &generation,
+            &references,
+            inputs.mask.as_ref(),
+            &inputs.files,
+            &boundary,
+        );
         let content_type =
             HeaderValue::try_from(format!("multipart/form-data; boundary={boundary}"));
         Ok((content_type.unwrap_or(JSON), pieces.into()))

@@ -6,7 +6,7 @@ use catalog::{DEFAULT_IMAGE_MODEL, Model, Protocol};
 use config::{Limits, bytes};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Request};
-use images::{Edit, Generation, Operation, Rules, Source};
+use images::{Edit, FormFile, Generation, Operation, Rules, Source};
 use wire::{ApiError, ErrorKind, Path};
 
 use crate::endpoints::{check_length, is_json, json_body, media_type};
@@ -43,6 +43,8 @@ impl ParsedRequest {
 pub(super) struct EditInputs {
     pub(super) references: Vec<Source>,
     pub(super) mask: Option<Bytes>,
+    /// Further files of a form, which only an upstream may know.
+    pub(super) files: Vec<FormFile>,
 }
 
 pub(super) fn protocol(operation: Operation) -> Protocol {
@@ -124,7 +126,9 @@ pub(super) async fn edit(
     let valid = edit
         .validate(&rules(&model, caller))
         .map_err(ApiError::from)?;
-    let (generation, references, mask) = valid.into_inner().into_sources();
+    let mut valid = valid.into_inner();
+    let files = std::mem::take(&mut valid.files);
+    let (generation, references, mask) = valid.into_sources();
     if let Some(Source::Url(url)) = single {
         // `image` is ignored if there is `images`, but an upstream that gets the document may fetch
         // it.
@@ -134,6 +138,7 @@ pub(super) async fn edit(
     let inputs = EditInputs {
         references,
         mask: mask.and_then(inline),
+        files,
     };
     let json = json.filter(|_| uses_upstream(&model, caller));
     Ok(ParsedRequest {

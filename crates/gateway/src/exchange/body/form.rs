@@ -12,7 +12,7 @@ use std::fmt;
 use bytes::Bytes;
 use config::Limits;
 use futures_util::Stream;
-use images::{Edit, Form, PartKind};
+use images::{Edit, Form, FormFile, PartKind};
 use multer::{Constraints, Field, Multipart, SizeLimit};
 use wire::{ApiError, ErrorKind};
 
@@ -96,7 +96,7 @@ fn check_head(field: &Field<'_>) -> Result<(), Refusal> {
     }
 }
 
-async fn add_part(mut field: Field<'_>, form: &mut Form, pace: &Pace) -> Result<(), Refusal> {
+async fn add_part(field: Field<'_>, form: &mut Form, pace: &Pace) -> Result<(), Refusal> {
     let name = field
         .name()
         .map(str::to_owned)
@@ -111,10 +111,14 @@ async fn add_part(mut field: Field<'_>, form: &mut Form, pace: &Pace) -> Result<
             );
         }
         PartKind::Picture => form.picture(&name, read_part(field, usize::MAX, pace).await?),
-        PartKind::Unknown => {
-            form.refuse(&name);
-            while next_chunk(&mut field, pace).await?.is_some() {}
-        }
+        PartKind::File => form.file(FormFile {
+            filename: field.file_name().unwrap_or_default().to_owned(),
+            media_type: field
+                .content_type()
+                .map_or_else(|| BINARY.to_owned(), ToString::to_string),
+            bytes: read_part(field, usize::MAX, pace).await?,
+            name,
+        }),
     }
     Ok(())
 }
@@ -197,6 +201,8 @@ fn too_large(name: Option<&str>) -> Refusal {
     error.with_param(name).into()
 }
 
+/// The media type of a file without one.
+const BINARY: &str = "application/octet-stream";
 /// The maximum length of a boundary (RFC 2046 §5.1.1).
 const MAX_BOUNDARY: usize = 70;
 const MAX_HEADERS: usize = 16;

@@ -143,7 +143,9 @@ fn message((role, mut blocks): (Role, Vec<InputBlock>)) -> Result<InputMessage, 
     }
     // Tool results have to precede the other blocks of a user message.
     blocks.sort_by_key(|block| !matches!(block, InputBlock::ToolResult(_)));
-    Ok(InputMessage::new(role, TextOr::List(blocks)))
+    let mut message = InputMessage::new(role);
+    message.content = Some(TextOr::List(blocks));
+    Ok(message)
 }
 
 /// Encodes parts of a user message or a tool result. Blank texts are left out, because the API

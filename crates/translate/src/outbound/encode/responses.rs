@@ -199,10 +199,9 @@ fn output(result: &ToolResult, settings: &Settings) -> Result<Item, EngineError>
             TextOr::List(prefix.into_iter().chain(parts(content)?).collect())
         }
     };
-    Ok(Item::FunctionCallOutput(FunctionCallOutput::new(
-        super::call_id(&result.call_id, settings),
-        output,
-    )))
+    let mut output = FunctionCallOutput::new(output);
+    output.call_id = Some(super::call_id(&result.call_id, settings));
+    Ok(Item::FunctionCallOutput(output))
 }
 
 fn parts(parts: &[UserPart]) -> Result<Vec<Part>, EngineError> {

@@ -2,10 +2,9 @@
 
 use engine::{Reasoning, TextRequest};
 use messages::{
-    Effort, InputBlock, Request, Role, Thinking, ThinkingBudget, ThinkingDisplay, ThinkingMode,
-    ToolChoice,
+    Effort, InputBlock, InputMessage, Request, Role, Thinking, ThinkingBudget, ThinkingDisplay,
+    ThinkingMode, ToolChoice,
 };
-use wire::TextOr;
 
 use super::super::quirks::ThinkingForm;
 use super::{DroppedField, DroppedFields, Settings};
@@ -109,10 +108,7 @@ fn lacks_thoughts(body: &Request) -> bool {
         .messages
         .iter()
         .rfind(|message| message.role == Role::Assistant);
-    let blocks = last.map_or(&[][..], |message| match &message.content {
-        TextOr::List(blocks) => blocks,
-        TextOr::Text(_) => &[],
-    });
+    let blocks = last.map_or(&[][..], InputMessage::blocks);
     let has_call = blocks
         .iter()
         .any(|block| matches!(block, InputBlock::ToolUse(_)));
