@@ -1,6 +1,7 @@
 #!/bin/sh
 # Packs the programs of `cargo xtask dist` for a release: an archive, a Debian package, the list of the crates in them
-# (CycloneDX), and checksums of these. It needs cargo-cyclonedx. From the root of the repository:
+# (CycloneDX), and checksums of these. The same programs at the same commit give the same files. It needs cargo-cyclonedx, and
+# on macOS the tar of GNU as `gtar`. From the root of the repository:
 #
 #   crates/server/packaging/pack.sh NAME FOLDER
 set -eu
@@ -9,8 +10,11 @@ name=$1
 mkdir -p "$2"
 folder=$(cd "$2" && pwd)
 sources=crates/server/packaging
-program=target/dist/sluicegate
+programs=${CARGO_TARGET_DIR:-target}/dist
+program=$programs/sluicegate
 contents=$folder/$name
+# The time of the files in the packages; dpkg-deb and cargo-cyclonedx read it, too.
+export SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}"
 rm -rf "$contents"
 mkdir -p "$contents/completions"
 
@@ -20,8 +24,10 @@ gzip -9 -n "$contents"/man/*
 for shell in bash zsh fish; do
   "$program" completions "$shell" > "$contents/completions/$shell"
 done
-cp target/dist/sluicegate target/dist/sluicegate-lean LICENSE-MIT LICENSE-APACHE README.md CHANGELOG.md "$contents"
-tar -czf "$contents.tar.gz" -C "$folder" "$name"
+cp "$program" "$programs/sluicegate-lean" LICENSE-MIT LICENSE-APACHE README.md CHANGELOG.md "$contents"
+tar=$(command -v gtar || echo tar)
+"$tar" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -C "$folder" -cf - "$name" |
+  gzip -9 -n > "$contents.tar.gz"
 
 if command -v dpkg-deb > /dev/null; then
   root=$folder/deb
@@ -32,8 +38,11 @@ if command -v dpkg-deb > /dev/null; then
   install -D -m 644 "$contents/completions/bash" "$share/bash-completion/completions/sluicegate"
   install -D -m 644 "$contents/completions/fish" "$share/fish/vendor_completions.d/sluicegate.fish"
   install -D -m 644 "$contents/completions/zsh" "$share/zsh/vendor-completions/_sluicegate"
-  install -D -m 644 -t "$share/doc/sluicegate" LICENSE-MIT LICENSE-APACHE
-  install -D -m 640 "$contents/sluicegate.toml" "$root/etc/sluicegate/sluicegate.toml"
+  install -D -m 644 LICENSE-MIT "$share/doc/sluicegate/copyright"
+  echo "
+Or the Apache License, Version 2.0, at your option: /usr/share/common-licenses/Apache-2.0" >> "$share/doc/sluicegate/copyright"
+  install -d -m 750 "$root/etc/sluicegate"
+  install -m 640 "$contents/sluicegate.toml" "$root/etc/sluicegate"
   install -d -m 700 "$root/etc/sluicegate/credentials"
   install -D -m 644 "$sources/systemd/sluicegate.service" "$root/lib/systemd/system/sluicegate.service"
   install -D -m 644 "$sources/systemd/sluicegate.sysusers" "$root/usr/lib/sysusers.d/sluicegate.conf"
@@ -46,7 +55,9 @@ if command -v dpkg-deb > /dev/null; then
 fi
 rm -r "$contents"
 
-cargo cyclonedx --manifest-path crates/server/Cargo.toml --format json --override-filename "$name.cdx"
+cargo cyclonedx --format json --spec-version 1.5 --override-filename "$name.cdx"
 mv "crates/server/$name.cdx.json" "$folder"
+# It writes a list for every crate of the workspace.
+find crates fuzz tests xtask -name "$name.cdx.json" -delete
 cd "$folder"
-find . -type f ! -name '*.sha256' -exec shasum -a 256 {} + > "$name.sha256"
+find . -type f ! -name '*.sha256' | LC_ALL=C sort | xargs shasum -a 256 > "$name.sha256"
