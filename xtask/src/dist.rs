@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::outcome::{At as _, Outcome};
-use crate::{clients, needs, process, python, suite, workspace};
+use crate::{clients, fetch_model, needs, process, python, suite, workspace};
 
 /// The command line.
 #[derive(Debug, clap::Args)]
@@ -26,11 +26,12 @@ pub(crate) struct Args {
 /// Builds the gateway in release and copies it to `target/dist`.
 pub(crate) fn run(args: &Args) -> Outcome {
     needs::compiler()?;
-    let flags: &[_] = if args.is_static { &[STATIC] } else { &[] };
+    let flags = if args.is_static { STATIC } else { &[] };
+    let line = if args.is_lean { STORES } else { ALL };
     let built = match (args.is_trained, args.is_static) {
-        (true, _) => pgo::build(flags, args.is_lean)?,
-        (false, true) => flagged(&workspace::target()?.join("static"), flags, args.is_lean)?,
-        (false, false) => build(args.is_lean)?,
+        (true, _) => pgo::build(flags, line)?,
+        (false, true) => flagged(&workspace::target()?.join("static"), flags, line)?,
+        (false, false) => release(&target(args.is_lean)?, line)?.join("sluicegate"),
     };
     let folder = workspace::target()?.join("dist");
     std::fs::create_dir_all(&folder).at(&folder)?;
@@ -41,20 +42,18 @@ pub(crate) fn run(args: &Args) -> Outcome {
     Ok(())
 }
 
-/// Builds the gateway in release: with its engines, or lean without them. Returns its path.
+/// Builds the gateway in release: with all its features, or with neither engines nor stores. Returns
+/// its path.
 pub(crate) fn build(is_lean: bool) -> Outcome<PathBuf> {
-    let target = match is_lean {
-        true => lean()?,
-        false => workspace::target()?,
-    };
-    Ok(release(&target, gateway(is_lean))?.join("sluicegate"))
+    let line = if is_lean { LEAN } else { ALL };
+    Ok(release(&target(is_lean)?, line)?.join("sluicegate"))
 }
 
 /// Builds the gateway in release with flags of the compiler, and returns its path. With a named
 /// target, the flags are not for the programs that run during the build.
-fn flagged(target: &Path, flags: &[&str], is_lean: bool) -> Outcome<PathBuf> {
+fn flagged(target: &Path, flags: &[&str], line: &str) -> Outcome<PathBuf> {
     let host = host()?;
-    let mut build = workspace::cargo(gateway(is_lean));
+    let mut build = workspace::cargo(line);
     build.args(["--release", "--locked", "--target", &host, "--target-dir"]);
     let flags = flags.join("\u{1f}");
     process::echoed(build.arg(target).env("CARGO_ENCODED_RUSTFLAGS", flags))?;
@@ -70,13 +69,14 @@ fn host() -> Outcome<String> {
 /// Checks the files of `crates/server/packaging`.
 pub(crate) fn check_packaging() -> Outcome {
     suite::product()?;
-    process::run(clients::with_programs(&mut python::script("packaging")?)?)
+    let mut checks = python::script("packaging")?;
+    checks.env("SLUICEGATE_MODEL", fetch_model::weights()?);
+    process::run(clients::with_programs(&mut checks)?)
 }
 
 /// Builds the gateway in release with its stores and without engines, and returns its path.
 pub(crate) fn with_stores() -> Outcome<PathBuf> {
-    let line = format!("{LEAN} --features sqlite,valkey");
-    let built = release(&workspace::target()?.join("stores"), &line)?;
+    let built = release(&workspace::target()?.join("stores"), STORES)?;
     Ok(built.join("sluicegate"))
 }
 
@@ -100,16 +100,22 @@ pub(crate) fn lean() -> Outcome<PathBuf> {
     Ok(workspace::target()?.join("lean"))
 }
 
-/// The arguments of cargo that build the gateway.
-fn gateway(is_lean: bool) -> &'static str {
-    match is_lean {
-        true => LEAN,
-        false => "build --package sluicegate-server",
-    }
+/// The folder of builds with or without engines.
+fn target(is_lean: bool) -> Outcome<PathBuf> {
+    if is_lean { lean() } else { workspace::target() }
 }
 
-/// The flag that links the C library into the program.
-const STATIC: &str = "-Ctarget-feature=+crt-static";
+/// The flags of a program that needs no other file: neither a C library nor `/dev/random`.
+const STATIC: &[&str] = &[
+    "-Ctarget-feature=+crt-static",
+    "-Cstrip=symbols",
+    "--cfg=getrandom_backend=\"linux_getrandom\"",
+];
+/// Builds the gateway with all its features.
+const ALL: &str = "build --package sluicegate-server";
+/// Builds the gateway without engines, with the features that an image has by default.
+const STORES: &str = "build --package sluicegate-server --no-default-features \
+                      --features jemalloc,postgres,sqlite,valkey";
 /// Builds the gateway without engines and stores, and with the allocator of a release.
 pub(crate) const LEAN: &str =
     "build --package sluicegate-server --no-default-features --features jemalloc";

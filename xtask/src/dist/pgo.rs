@@ -9,8 +9,9 @@ use super::flagged;
 use crate::outcome::{At as _, Outcome};
 use crate::{process, workspace};
 
-/// Builds the gateway with a profile, and with other flags of the compiler. Returns its path.
-pub(super) fn build(others: &[&str], is_lean: bool) -> Outcome<PathBuf> {
+/// Runs a line of cargo that builds the gateway, with a profile and other flags of the compiler.
+/// Returns the path of the gateway.
+pub(super) fn build(others: &[&str], line: &str) -> Outcome<PathBuf> {
     let profdata = profdata(&super::host()?)?;
     let programs = super::programs("--bins")?;
     let folder = workspace::target()?.join("pgo");
@@ -21,17 +22,13 @@ pub(super) fn build(others: &[&str], is_lean: bool) -> Outcome<PathBuf> {
     let instrumented = flagged(
         &folder.join("instrumented"),
         &[others, &[&flag]].concat(),
-        is_lean,
+        line,
     )?;
     process::echoed(Command::new(programs.join("train")).arg(instrumented))?;
     let mut merge = Command::new(profdata);
     process::echoed(merge.args(["merge", "-o"]).args([&merged, &raw]))?;
     let flag = format!("-Cprofile-use={}", merged.display());
-    flagged(
-        &folder.join("trained"),
-        &[others, &[&flag]].concat(),
-        is_lean,
-    )
+    flagged(&folder.join("trained"), &[others, &[&flag]].concat(), line)
 }
 
 /// The program of the toolchain that merges profiles.
