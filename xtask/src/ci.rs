@@ -4,11 +4,11 @@
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-use crate::outcome::{At as _, Outcome};
+use crate::outcome::Outcome;
 use crate::steps::{Selection, Step};
 use crate::tools::MDBOOK;
-use crate::{bench, campaign, deny, faults, layers, listed, process, schemathesis, seed, servers};
-use crate::{suite, test, tidy, workflows, workspace};
+use crate::{bench, campaign, deny, dist, faults, layers, listed, process, schemathesis, seed};
+use crate::{servers, suite, test, tidy, workflows, workspace};
 
 /// The steps.
 pub(crate) const STEPS: &[Step] = &[
@@ -41,8 +41,11 @@ pub(crate) fn run(selection: &Selection) -> Outcome {
         return selection.run("ci", STEPS);
     }
     let mut build = Command::new("nice");
-    build.arg("-n19").arg(std::env::current_exe().at("xtask")?);
-    build.args(["dist", "--lean"]).process_group(0);
+    build.arg("-n19").arg(workspace::cargo_path());
+    build.args(dist::LEAN.split_whitespace());
+    build.args(["--release", "--locked", "--target-dir"]);
+    build.arg(dist::lean()?).current_dir(workspace::root());
+    workspace::without_own_package(build.process_group(0));
     let log = workspace::target()?.join("release-build.log");
     let mut build = process::start(process::logged(&mut build, &log)?)?;
     let outcome = selection.run("ci", STEPS);
