@@ -1,4 +1,5 @@
-"""Runs the steps of the Dockerfile without a container runtime, and the image in an empty file system.
+"""Runs the steps of the Dockerfile without a container runtime, and the images in an empty file system: one without the
+embedded engines, and one with them.
 
 The image of Rust is replaced by the toolchain of this machine, and the folder of a build by one in the target folder. Each
 stage `FROM scratch` becomes a folder, in which its program runs as the user of the image, and sees nothing else.
@@ -6,6 +7,8 @@ stage `FROM scratch` becomes a folder, in which its program runs as the user of 
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import os
 import re
@@ -25,13 +28,19 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = ROOT / "crates/server/packaging/Dockerfile"
 TARGET = Path(sys.argv[1]) / "packaging"
+# By its path: the programs of images get no PATH.
+CHROOT = shutil.which("chroot", path="/usr/sbin:/usr/bin:/sbin:/bin")
 # A release takes a quarter of an hour.
-ARGUMENTS = {"PROFILE": os.environ.get("SLUICEGATE_PACKAGING_PROFILE", "quick")}
-KEY = "sg_test_packaging_key_00000000000000"
-# The program finds the model server by the hosts file, as in a container.
-CONFIG = """
+PROFILE = os.environ.get("SLUICEGATE_PACKAGING_PROFILE", "quick")
+# The largest image without engines, in bytes.
+LIMIT = 25_000_000
+KEYS = {"SLUICEGATE_TEXT_KEY": "sg_test_packaging_key_00000000000000", "SLUICEGATE_IMAGE_KEY": "sg_test_packaging_key_11111111111111"}
+STORE = """
 [state]
 accounting = "sqlite:/var/lib/sluicegate/accounting.db"
+"""
+# The program finds the model server by the hosts file, as in a container.
+UPSTREAM = """
 [[upstreams]]
 name = "models"
 protocol = "chat"
@@ -55,51 +64,90 @@ class Stage:
     def expanded(self, text: str) -> str:
         return Template(text).safe_substitute(self.env)
 
-    def command(self, *extra: str) -> list[str]:
+    def command(self) -> list[str]:
         """The program of the image, as it is called in a container, but on ports that the system chooses."""
         arguments = [re.sub(r"^0\.0\.0\.0:\d+$", "127.0.0.1:0", argument) for argument in self.settings["CMD"]]
-        return self.inside(self.settings["ENTRYPOINT"] + arguments + list(extra))
+        return self.inside(self.settings["ENTRYPOINT"] + arguments)
 
     def inside(self, command: list[str]) -> list[str]:
-        return ["chroot", f"--userspec={self.settings['USER']}", str(self.folder), *command]
+        return [CHROOT, f"--userspec={self.settings['USER']}", str(self.folder), *command]
 
 
 def check() -> None:
     if os.geteuid():
-        print("left out: only root can run a program in another file system")
+        text = "only root can run a program in another file system"
+        assert "CI" not in os.environ, text
+        print(f"left out: {text}")
         return
-    stages = built()
-    simulator, gateway = stages["simulator"], stages["final"]
-    for stage in [simulator, gateway]:
-        assert stage.settings["USER"] == "65532:65532"
-        programs = [path for path in stage.folder.rglob("*") if path.is_file()]
-        assert [path.name for path in programs] == [Path(stage.settings["ENTRYPOINT"][0]).name], programs
-        print(f"{programs[0].name}: {programs[0].stat().st_size / 2**20:.1f} MiB")
-    with running(simulator, {}, "listens on http://") as port:
-        etc = gateway.folder / "etc"
-        (etc / "sluicegate").mkdir(parents=True)
-        (etc / "hosts").write_text("127.0.0.1 models.test\n")
-        (etc / "sluicegate/sluicegate.toml").write_text(CONFIG.format(port=port))
-        with running(gateway, {"SLUICEGATE_TEXT_KEY": KEY}, "listens on http://", "admin: http://") as (port, admin):
-            answer = chat(port)
-            assert answer["choices"][0]["finish_reason"] == "stop", answer
-            health = [*gateway.inside(gateway.settings["HEALTHCHECK"]), "--admin", f"127.0.0.1:{admin}"]
-            subprocess.run(health, check=True)
-        assert subprocess.run(health, stderr=subprocess.DEVNULL, check=False).returncode == 1, "nothing listens there now"
+    stages = built({"PROFILE": PROFILE})
+    without_engines(stages["final"], stages["simulator"])
+    features = stages["build"].env["FEATURES"] + ",image-engine,text-engine"
+    with_engines(built({"PROFILE": PROFILE, "FEATURES": features})["final"])
 
 
-def chat(port: int) -> Any:
-    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "Hello."}]}).encode()
-    headers = {"authorization": f"Bearer {KEY}", "content-type": "application/json"}
-    request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/chat/completions", body, headers)
+def without_engines(gateway: Stage, simulator: Stage) -> None:
+    """It relays a request to a model server, which is an image too."""
+    holds_one_program(simulator, "of the simulator")
+    size = holds_one_program(gateway, "without engines")
+    assert PROFILE != "release" or size <= LIMIT, size
+    (gateway.folder / "etc").mkdir()
+    (gateway.folder / "etc/hosts").write_text("127.0.0.1 models.test\n")
+    with running(simulator, "listens on http://") as (port,), serving(gateway, STORE + UPSTREAM.format(port=port)) as (port, admin):
+        assert answer(port, "m")["finish_reason"] == "stop"
+        health = [*gateway.inside(gateway.settings["HEALTHCHECK"]), "--admin", f"127.0.0.1:{admin}"]
+        subprocess.run(health, check=True)
+    assert (gateway.folder / "var/lib/sluicegate/accounting.db").exists()
+    assert subprocess.run(health, stderr=subprocess.DEVNULL, check=False).returncode == 1, "nothing listens there now"
+
+
+def with_engines(gateway: Stage) -> None:
+    """It answers by itself. The weights of its text model are mounted."""
+    holds_one_program(gateway, "with engines")
+    shutil.copyfile(os.environ["SLUICEGATE_MODEL"], gateway.folder / "model.gguf")
+    with serving(gateway, '[text_engine]\nmodel = "/model.gguf"') as (port, _):
+        assert answer(port, "alt-flash")["message"]["content"]
+        drawn = post(port, "images/generations", "IMAGE", {"model": "model-image-2.5-flare", "prompt": "A paper boat", "size": "1024x1024"})
+        assert base64.b64decode(drawn["data"][0]["b64_json"]).startswith(b"\x89PNG\r\n")
+
+
+def holds_one_program(stage: Stage, name: str) -> int:
+    """Checks the files and the user of an image, and returns its size in bytes."""
+    assert stage.settings["USER"] == "65532:65532"
+    (program,) = (path for path in stage.folder.rglob("*") if path.is_file())
+    assert program.name == Path(stage.settings["ENTRYPOINT"][0]).name
+    size, packed = program.stat().st_size, len(gzip.compress(program.read_bytes()))
+    print(f"image {name}: {size / 2**20:.1f} MiB, {packed / 2**20:.1f} MiB to download", flush=True)
+    return size
+
+
+@contextmanager
+def serving(gateway: Stage, config: str) -> Iterator[list[int]]:
+    """Runs a gateway, and gives the ports of clients and of the admin address."""
+    file = gateway.folder / "etc/sluicegate/sluicegate.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(config)
+    with running(gateway, "listens on http://", "admin: http://") as ports:
+        yield ports
+
+
+def answer(port: int, model: str) -> Any:
+    """The choice that a model answers with."""
+    messages = [{"role": "user", "content": "Hello."}]
+    request = {"model": model, "reasoning_effort": "none", "max_tokens": 16, "messages": messages}
+    return post(port, "chat/completions", "TEXT", request)["choices"][0]
+
+
+def post(port: int, path: str, scope: str, body: dict[str, Any]) -> Any:
+    headers = {"authorization": f"Bearer {KEYS[f'SLUICEGATE_{scope}_KEY']}", "content-type": "application/json"}
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/{path}", json.dumps(body).encode(), headers)
     with urllib.request.urlopen(request) as response:
         return json.load(response)
 
 
 @contextmanager
-def running(stage: Stage, keys: dict[str, str], *marks: str) -> Iterator[Any]:
+def running(stage: Stage, *marks: str) -> Iterator[list[int]]:
     """Runs the program of a stage, and gives the ports that it prints behind these marks."""
-    process = subprocess.Popen(stage.command(), env=stage.env | keys, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(stage.command(), env=stage.env | KEYS, stdout=subprocess.PIPE, text=True)
     try:
         ports = []
         for line in process.stdout:
@@ -108,14 +156,14 @@ def running(stage: Stage, keys: dict[str, str], *marks: str) -> Iterator[Any]:
             if len(ports) == len(marks):
                 break
         assert len(ports) == len(marks), f"{stage.folder} has not started"
-        yield ports if len(ports) > 1 else ports[0]
+        yield ports
     finally:
         process.kill()
         process.wait()
 
 
-def built() -> dict[str, Stage]:
-    """Runs the instructions of the Dockerfile. The last stage is `final`."""
+def built(arguments: dict[str, str]) -> dict[str, Stage]:
+    """Runs the instructions of the Dockerfile with these arguments. The last stage is `final`."""
     stages: dict[str, Stage] = {}
     stage = None
     for instruction, rest in instructions():
@@ -128,10 +176,10 @@ def built() -> dict[str, Stage]:
             stage.folder.mkdir(parents=True, exist_ok=True)
         elif instruction == "ARG":
             name, value = rest.split("=", 1)
-            stage.env[name] = ARGUMENTS.get(name, value.strip('"'))
+            stage.env[name] = arguments.get(name, shlex.split(value)[0])
         elif instruction == "ENV":
             name, value = rest.split("=", 1)
-            stage.env[name] = stage.expanded(value.strip('"'))
+            stage.env[name] = stage.expanded(shlex.split(value)[0])
         elif instruction == "RUN":
             target = {"CARGO_TARGET_DIR": str(TARGET / "target")}
             subprocess.run(["sh", "-ec", rest], cwd=stage.folder, env=os.environ | target | stage.env, check=True)

@@ -2,7 +2,8 @@
 
 The chart is rendered by Helm itself and compared with the schemas of Kubernetes, the compose file with the schema of Compose,
 and each configuration file in them with the schema that the gateway prints. systemd and Prometheus read their own files. The
-steps of the Dockerfile are run by `image.py`, in the folder of the first argument. `SLUICEGATE_BIN` names the gateway.
+steps of the Dockerfile are run by `image.py`, and `packages.py` packs a release, both in the folder of the first argument.
+`SLUICEGATE_BIN` names the gateway, and `SLUICEGATE_MODEL` the weights of its text model.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import helm_python
 import image
 import jsonschema
 import kubernetes_validate
+import packages
 import yaml
 
 HERE = Path(__file__).resolve().parent
@@ -35,7 +37,7 @@ EXPOSURE = "15"
 
 
 def main() -> None:
-    for check in [chart, compose, unit, rules, dockerfile, image.check]:
+    for check in [chart, compose, unit, rules, dockerfile, image.check, packages.check]:
         print(f"checking {check.__module__}.{check.__name__}", flush=True)
         check()
 
