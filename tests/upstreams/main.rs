@@ -9,7 +9,8 @@
 //! their target, `asking` the output of `check --ask`, `usage` and `timing` metrics and log,
 //! `incidents` the messages of the log, `kept` responses that clients refer to, `allowed` the
 //! allowed fields of models, `stateful` responses that upstreams keep, `hosted_tools` the output of
-//! hosted tools, `stop_sequences` answers that the gateway ends, `traces` the spans of requests, `settings` the settings of an upstream, `presets` the settings of vendors, `quotas`
+//! hosted tools, `stop_sequences` answers that the gateway ends, `traces` the spans of requests, `settings` the settings of an upstream, `presets` the settings of vendors,
+//! `vendor_rules` the rules of vendors, `quotas`
 //! the limits of keys and models. In `faults` and `gathered` upstreams misbehave;
 //! `testkit::upstreams` checks the outcome of each request.
 
@@ -45,5 +46,6 @@ mod thoughts;
 mod timing;
 mod traces;
 mod usage;
+mod vendor_rules;
 
 const GATEWAY: testkit::Binary = testkit::binary!();

@@ -92,7 +92,11 @@ fn check_message(message: &Message, rules: Rules, path: &Path<'_>, found: &mut V
                 found,
             );
         }
-        Message::Tool(message) => check_parts(&message.content, &["text"], rules, &content, found),
+        // OpenAI takes texts alone, and others pictures and documents as well.
+        Message::Tool(message) => {
+            let accepted = ["text", "image_url", "file"];
+            check_parts(&message.content, &accepted, rules, &content, found);
+        }
         Message::Assistant(message) => check_assistant(message, rules, path, found),
         Message::Function(_) => {}
         Message::Other(_) if rules.accepts(message.kind()) => {}

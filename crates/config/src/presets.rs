@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::error::ConfigError;
 use crate::upstream::preset::Preset;
-use crate::upstream::{Protocol, lines};
+use crate::upstream::{Protocol, lines, rules};
 
 /// Lists all presets: their names, protocols, base URLs and keys.
 pub fn list() -> String {
@@ -22,7 +22,8 @@ pub fn list() -> String {
     out
 }
 
-/// Writes the settings that a preset stands for, as one upstream for each of its protocols.
+/// Writes the settings that a preset stands for, as one upstream for each of its protocols, with the
+/// rules of its vendor.
 pub fn show(name: &str) -> Result<String, ConfigError> {
     let preset = Preset::find(name).map_err(ConfigError::one)?;
     let mut out = format!("# {}\n", preset.page);
@@ -44,6 +45,11 @@ pub fn show(name: &str) -> Result<String, ConfigError> {
             out,
             "\n{note}[[upstreams]]\nname = \"{name}-{id}\"\n{settings}"
         );
+        let rules = rules::of_preset(name, protocol);
+        let rules: String = rules.map(|rule| format!("# rule {rule}\n")).collect();
+        if !rules.is_empty() {
+            let _ = write!(out, "\n{rules}");
+        }
     }
     Ok(out)
 }

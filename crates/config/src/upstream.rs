@@ -6,6 +6,7 @@ pub(crate) mod preset;
 mod provider;
 mod proxy;
 mod quirks;
+pub(crate) mod rules;
 pub(crate) mod secret;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::Table;
 use translate::quirks::Quirks;
+use translate::rules::{Rule, Rules};
 use upstream::{Credential, Options};
 use url::Url;
 
@@ -71,6 +73,21 @@ pub struct Upstream {
     /// The same, parsed.
     #[serde(skip)]
     pub quirks: Quirks,
+    /// Rules of its vendor about the members and values of requests, besides those that the gateway
+    /// knows.
+    #[serde(default, rename = "rules")]
+    own_rules: Vec<Rule>,
+    /// The ids of rules that it does not have.
+    #[serde(default)]
+    #[schemars(example = ["open-model-system"])]
+    rules_off: Vec<String>,
+    /// True if the rules about members also apply to requests that are relayed. Default false: a
+    /// relayed request was written for its vendor.
+    #[serde(default)]
+    pub rules_on_relay: bool,
+    /// All rules that it has.
+    #[serde(skip)]
+    pub rules: Rules,
     /// The header that binds the requests of a conversation to one of its servers.
     #[serde(skip)]
     pub affinity_header: Option<HeaderName>,
@@ -203,6 +220,7 @@ impl Upstream {
             return Err("base_url: a URL such as https://host/v1 is needed".to_owned());
         }
         self.quirks = quirks::parse(&self.quirk_words)?;
+        self.rules = rules::of(self)?;
         self.affinity_header = quirks::affinity_header(&self.quirks)?;
         if let Some(name) = &self.quirks.key_header {
             self.auth = Some(Auth::Header(headers::name("quirks: key_header", name)?));

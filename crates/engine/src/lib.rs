@@ -17,8 +17,8 @@ pub use image::{
     Quality, Size,
 };
 pub use request::{
-    AssistantPart, Effort, Format, ImageSource, Labels, Reasoning, Sampling, TextRequest, Tool,
-    ToolCall, ToolChoice, ToolResult, Turn, UserPart, Verbosity,
+    AssistantPart, CacheLifetime, CachedPrefixes, Effort, Format, ImageSource, Labels, Reasoning,
+    Sampling, TextRequest, Tool, ToolCall, ToolChoice, ToolResult, Turn, UserPart, Verbosity,
 };
 
 /// An engine that generates text.

@@ -35,6 +35,26 @@ pub struct TextRequest {
     pub user: Option<String>,
     /// Statements of the client about the request, which the model does not see.
     pub labels: Labels,
+    /// The beginnings of the prompt, before the conversation, that should be cached.
+    pub cached: CachedPrefixes,
+}
+
+/// The beginnings of a prompt that should be cached, and for how long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CachedPrefixes {
+    /// The definitions of the tools.
+    pub tools: Option<CacheLifetime>,
+    /// The tools and the system instructions that precede the conversation.
+    pub system: Option<CacheLifetime>,
+}
+
+/// The time for which a prefix of the prompt is kept in a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheLifetime {
+    /// The shorter time that a vendor offers: minutes.
+    Short,
+    /// The longer one: hours.
+    Long,
 }
 
 /// Statements of a client about its request that no model sees.
@@ -91,6 +111,8 @@ pub enum UserPart {
         /// The URL.
         url: String,
     },
+    /// The end of a prefix of the prompt that should be cached. It belongs to the part before it.
+    CacheBreakpoint(CacheLifetime),
 }
 
 /// The source of an image.

@@ -349,12 +349,13 @@ impl UpstreamTarget {
     /// The settings for encoding a request for this `model`, which requests a stream or not.
     /// `sealed` is true if the client gets the signatures of the reasoning.
     pub fn settings(&self, model: &str, stream: bool, sealed: bool) -> Settings {
+        let rules = &self.config.rules;
         Settings {
             stream,
             max_tokens: self.config.max_tokens,
-            sampling: self.config.sampling,
+            sampling: self.config.sampling && !rules.drops(model, "temperature"),
             sealed,
-            quirks: self.config.quirks.for_model(model),
+            quirks: rules.encoding(model, self.config.quirks.for_model(model)),
         }
     }
 }

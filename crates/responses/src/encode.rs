@@ -1,5 +1,6 @@
 //! Encodes model output as the events of a stream, always within the stream grammar.
 
+mod custom_call;
 mod echo;
 mod open_item;
 mod place;
@@ -191,17 +192,39 @@ impl Encoder {
 
     /// Starts a tool call.
     pub fn call(&mut self, call_id: &str, name: &str, out: &mut Vec<Event>) {
-        if self.state == State::Ended {
+        self.call_in(call_id, name, None, out);
+    }
+
+    /// Starts a call of a tool of a namespace.
+    pub fn call_in(
+        &mut self,
+        call_id: &str,
+        name: &str,
+        namespace: Option<&str>,
+        out: &mut Vec<Event>,
+    ) {
+        if !self.begin_call(out) {
             return;
         }
-        self.open(out);
-        self.close(Status::Completed, Some(Phase::Commentary), out);
-        let call = FunctionCall {
+        let mut call = FunctionCall {
             id: Some(self.item_id("fc")),
             status: Some(Status::InProgress),
             ..FunctionCall::new(call_id.to_owned(), name.to_owned(), String::new())
         };
+        if let Some(namespace) = namespace {
+            call.extra.insert("namespace".to_owned(), namespace.into());
+        }
         self.add(OutputItem::FunctionCall(call), out);
+    }
+
+    /// Closes what is open, for a call. Returns false if the stream has ended.
+    fn begin_call(&mut self, out: &mut Vec<Event>) -> bool {
+        if self.state == State::Ended {
+            return false;
+        }
+        self.open(out);
+        self.close(Status::Completed, Some(Phase::Commentary), out);
+        true
     }
 
     /// Appends to the arguments of the last call. Has no effect once another item has started.
@@ -359,6 +382,7 @@ impl Encoder {
     fn close(&mut self, status: Status, phase: Option<Phase>, out: &mut Vec<Event>) {
         self.end_part(out);
         self.close_arguments(&status, out);
+        self.close_input(out);
         let Some(open) = &mut self.open else { return };
         if let (OutputItem::Message(message), Some(phase)) = (&mut open.item, phase) {
             message.phase = Some(phase);

@@ -147,6 +147,7 @@ fn text_of_parts(parts: &[UserPart], facts: &mut Vec<String>) -> Result<String, 
                 media_type,
                 data,
             } => facts.push(file(name.as_deref(), media_type, data)?),
+            UserPart::CacheBreakpoint(_) => {}
             UserPart::FileUrl { .. } => {
                 return Err(unsupported(
                     "The document is given by its address; this model takes documents as base64 \

@@ -16,7 +16,6 @@ mod walk;
 pub use self::outline::Outline;
 use self::outline::Part;
 pub use self::page::markdown;
-pub(crate) use self::responses::REQUIRED_ITEMS;
 use self::table::Node;
 use crate::outbound::Protocol;
 

@@ -1,7 +1,7 @@
 //! The client side: decodes requests into the neutral form and encodes neutral events for the
 //! client.
 
-/// Implements the methods of [`ClientProtocol`] that only call the encoder, the event or the fold.
+/// Implements the methods of [`ClientProtocol`] that only call the encoder or the event.
 macro_rules! delegate_to_crate {
     () => {
         fn open(encoder: &mut Self::Encoder, out: &mut Vec<Self::Event>) {
@@ -14,10 +14,6 @@ macro_rules! delegate_to_crate {
 
         fn write(event: &Self::Event, out: &mut Vec<u8>) {
             event.write(out);
-        }
-
-        fn gather(fold: &mut Self::Fold, event: &Self::Event) -> bool {
-            fold.push(event).is_ok()
         }
     };
 }

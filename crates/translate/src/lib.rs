@@ -8,5 +8,6 @@ pub mod inbound;
 pub mod outbound;
 pub mod quirks;
 pub mod relay;
+pub mod rules;
 
 pub use error::{api_error, in_stream};

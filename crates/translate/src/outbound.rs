@@ -1,6 +1,9 @@
 //! The upstream side: encodes neutral requests in the upstream's protocol and parses its answers
 //! into neutral events.
 
+use schemars::JsonSchema;
+use serde::Deserialize;
+
 pub mod encode;
 mod failure;
 mod parse;
@@ -16,7 +19,8 @@ pub use self::stream::StreamReader;
 
 wire::text_enum! {
     /// A text generation protocol of an upstream, by its display name.
-    #[derive(PartialOrd, Ord)]
+    #[derive(PartialOrd, Ord, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
     pub enum Protocol {
         Responses = "Responses",
         Chat = "Chat Completions",

@@ -120,6 +120,7 @@ impl Quirks {
             echo_reasoning: self.echo_reasoning,
             tool_ids: self.tool_ids,
             no_parallel_tools: self.no_parallel_tools,
+            ..encode::Quirks::NONE
         }
     }
 

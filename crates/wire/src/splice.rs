@@ -1,11 +1,14 @@
 //! Edits single values of a JSON document and leaves every other byte unchanged.
 
+mod member_path;
 pub(crate) mod members;
 #[cfg(test)]
 mod tests;
 
 use std::ops::Range;
 
+pub use self::member_path::MemberPath;
+use self::member_path::Step;
 use self::members::{Member, Members, is_name};
 use crate::Cursor;
 
@@ -125,6 +128,12 @@ impl<'a> Splice<'a> {
         find(self.document, path).is_some()
     }
 
+    /// Returns true if the value at `path` in the original document is the JSON text `value`.
+    #[must_use]
+    pub fn has_value(&self, path: &[&str], value: &[u8]) -> bool {
+        find(self.document, path).is_some_and(|found| &self.document[found] == value)
+    }
+
     /// Sets the top-level member `name` to the JSON text `value`, adding it as the first member if
     /// absent.
     pub fn set(&mut self, name: &str, value: &[u8]) {
@@ -141,9 +150,12 @@ impl<'a> Splice<'a> {
     /// Adds members to the object at `path`, with these names and JSON texts, unless it has them or
     /// is absent.
     pub fn add_missing(&mut self, path: &[&str], members: &[(&str, &str)]) {
-        let Some(start) = enter(self.document, path) else {
-            return;
-        };
+        if let Some(start) = enter(self.document, path) {
+            self.add_missing_at(start, members);
+        }
+    }
+
+    fn add_missing_at(&mut self, start: usize, members: &[(&str, &str)]) {
         let names: Vec<_> = Members::new(self.document, start)
             .map(|member| &self.document[member.name])
             .collect();
@@ -161,9 +173,10 @@ impl<'a> Splice<'a> {
     /// Removes the members with the given names from the object at `path`, each with its separating
     /// comma. Call it at most once per object. Returns true if any member was found.
     pub fn remove(&mut self, path: &[&str], names: &[&str]) -> bool {
-        let Some(start) = enter(self.document, path) else {
-            return false;
-        };
+        enter(self.document, path).is_some_and(|start| self.remove_at(start, names))
+    }
+
+    fn remove_at(&mut self, start: usize, names: &[&str]) -> bool {
         let mut found = false;
         let mut kept = false;
         for member in Members::new(self.document, start) {
@@ -214,6 +227,50 @@ impl<'a> Splice<'a> {
             self.edit(range, [b"[", &*kept.join(&b','), b"]"].concat());
         }
         is_changed
+    }
+
+    /// Returns the names of the top-level members of the original document.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let members = Members::of_object(self.document, 0).into_iter().flatten();
+        let name = |member: Member| serde_json::from_slice(&self.document[member.name]).ok();
+        members.filter_map(name).collect()
+    }
+
+    /// Calls `edit` for each object that contains the member of `path`, or might, and makes the edit
+    /// that it returns. Objects are visited in document order. Returns true if there was an edit.
+    pub fn edit_each(
+        &mut self,
+        path: &MemberPath,
+        mut edit: impl FnMut(&ObjectView<'a>) -> Option<MemberEdit>,
+    ) -> bool {
+        let mut starts = Vec::new();
+        collect_objects(self.document, 0, &path.outer, &mut starts);
+        let mut is_edited = false;
+        for start in starts {
+            let object = ObjectView {
+                document: self.document,
+                start,
+            };
+            let Some(edit) = edit(&object) else { continue };
+            is_edited = true;
+            let found = object.member(path.name());
+            match (edit, found) {
+                (MemberEdit::Remove, _) => {
+                    self.remove_at(start, &[path.name()]);
+                }
+                (MemberEdit::Rename(to), Some(member)) => {
+                    let to = serde_json::Value::from(to).to_string();
+                    self.edit(member.name, to.into_bytes());
+                }
+                (MemberEdit::Set(value), Some(member)) => self.edit(member.value, value.into()),
+                (MemberEdit::Set(value), None) => {
+                    self.add_missing_at(start, &[(path.name(), &value)]);
+                }
+                (MemberEdit::Rename(_), None) => {}
+            }
+        }
+        is_edited
     }
 
     /// Returns true if there are no edits.
@@ -306,6 +363,39 @@ impl<'a> Splice<'a> {
     }
 }
 
+/// An object of a document that is edited.
+#[derive(Clone, Copy, Debug)]
+pub struct ObjectView<'a> {
+    document: &'a [u8],
+    /// The position after the opening brace.
+    start: usize,
+}
+
+impl<'a> ObjectView<'a> {
+    /// Returns the JSON text of its member `name`.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&'a [u8]> {
+        let member = self.member(name)?;
+        Some(&self.document[member.value])
+    }
+
+    fn member(&self, name: &str) -> Option<Member> {
+        let matches = |member: &Member| is_name(&self.document[member.name.clone()], name);
+        Members::new(self.document, self.start).find(matches)
+    }
+}
+
+/// An edit of one member of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MemberEdit {
+    /// Leaves it out.
+    Remove,
+    /// Gives it this name.
+    Rename(String),
+    /// Gives it this value, a JSON text, or adds it with the value.
+    Set(String),
+}
+
 /// A piece of an edited document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
@@ -354,6 +444,36 @@ fn enter(document: &[u8], path: &[&str]) -> Option<usize> {
     let mut cursor = Cursor::of_bytes(document, start_of(document, path)?);
     cursor.expect(b'{')?;
     Some(cursor.at())
+}
+
+/// Adds the position after the opening brace of each object that the steps lead to from the value at
+/// `at`.
+fn collect_objects(document: &[u8], at: usize, steps: &[Step], starts: &mut Vec<usize>) {
+    let mut cursor = Cursor::of_bytes(document, at);
+    if cursor.expect(b'{').is_none() {
+        return;
+    }
+    let start = cursor.at();
+    let Some((step, rest)) = steps.split_first() else {
+        return starts.push(start);
+    };
+    let object = ObjectView { document, start };
+    let Some(value) = object.member(&step.name).map(|member| member.value) else {
+        return;
+    };
+    if !step.each {
+        return collect_objects(document, value.start, rest, starts);
+    }
+    let mut cursor = Cursor::of_bytes(document, value.start);
+    if cursor.expect(b'[').is_none() || cursor.peek() == Some(b']') {
+        return;
+    }
+    while let Some(element) = cursor.pass_value() {
+        collect_objects(document, element.start, rest, starts);
+        if !cursor.take(b',') {
+            return;
+        }
+    }
 }
 
 /// Returns a cursor after the opening bracket of the top-level array `list`, unless it is empty.

@@ -24,7 +24,7 @@ use crate::exchange::refusal::Refusal;
 use crate::request::attempt;
 use crate::request::attempt::TargetFailure;
 use crate::request::image_urls;
-use crate::request::outgoing;
+use crate::request::outgoing::{self, Draft};
 use crate::request::reply::{ReplyBody, json, json_bytes};
 use crate::state::{Caller, GatewayState};
 
@@ -177,9 +177,14 @@ fn outgoing(
     target: &Target,
 ) -> Outgoing {
     let mut splice = Splice::new(body);
-    outgoing::replace_model(&mut splice, model, target.model.as_deref().unwrap_or(model));
-    let protocol = translate::outbound::Protocol::Messages;
-    let (body, _) = outgoing::adapted(server, protocol, &splice, body);
+    let own = target.model.as_deref().unwrap_or(model);
+    outgoing::replace_model(&mut splice, model, own);
+    let draft = Draft {
+        protocol: translate::outbound::Protocol::Messages,
+        model: own,
+        is_relayed: true,
+    };
+    let (body, _) = outgoing::adapted(server, draft, &splice, body);
     outgoing::json(key, "/messages/count_tokens", headers, body, false)
 }
 

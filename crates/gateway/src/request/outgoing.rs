@@ -1,5 +1,6 @@
 //! Helpers for requests to upstreams.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use answer::Answer;
@@ -79,16 +80,29 @@ pub(crate) fn replace_model(splice: &mut Splice<'_>, from: &str, to: &str) {
     }
 }
 
-/// Returns a request body in the form that an upstream of this protocol accepts, and the names of
-/// the members that were left out for that. `splice` has the other edits of the document `whole`.
+/// A request to an upstream, before the edits that its server needs.
+#[derive(Clone, Copy)]
+pub struct Draft<'a> {
+    /// The upstream's protocol.
+    pub protocol: Protocol,
+    /// The upstream's name of the model.
+    pub model: &'a str,
+    /// True if it was written by a client of the upstream's protocol.
+    pub is_relayed: bool,
+}
+
+/// Returns a request body in the form that an upstream accepts, and the names of the members that
+/// were left out or changed for that. `splice` has the other edits of the document `whole`.
 pub fn adapted(
     server: &UpstreamTarget,
-    protocol: Protocol,
+    draft: Draft<'_>,
     splice: &Splice<'_>,
     whole: &Bytes,
 ) -> (Payload, Vec<String>) {
-    let quirks = &server.config.quirks;
-    if !quirks.edits_requests() {
+    let (quirks, rules) = (&server.config.quirks, &server.config.rules);
+    let has_rules =
+        (!draft.is_relayed || server.config.rules_on_relay) && rules.edits_requests(draft.model);
+    if !quirks.edits_requests() && !has_rules {
         let body = if splice.is_empty() {
             whole.clone().into()
         } else {
@@ -96,9 +110,26 @@ pub fn adapted(
         };
         return (body, Vec::new());
     }
-    let (body, dropped) = quirks.edit(protocol, &splice.to_vec());
-    let dropped = dropped.into_iter().map(str::to_owned).collect();
-    (Bytes::from(body).into(), dropped)
+    let mut body = Cow::Borrowed(whole.as_ref());
+    if !splice.is_empty() {
+        body = splice.to_vec().into();
+    }
+    let mut changed = Vec::new();
+    if has_rules {
+        let (edited, names) = rules.edit(draft.model, &body);
+        changed = names;
+        body = edited.map_or(body, Cow::Owned);
+    }
+    if quirks.edits_requests() {
+        let (edited, names) = quirks.edit(draft.protocol, &body);
+        changed.extend(names.into_iter().map(str::to_owned));
+        body = edited.into();
+    }
+    let body = match body {
+        Cow::Borrowed(_) => whole.clone(),
+        Cow::Owned(edited) => Bytes::from(edited),
+    };
+    (body.into(), changed)
 }
 
 /// Returns the chunks of an edited document, without copying the parts that were kept.

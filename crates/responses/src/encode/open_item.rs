@@ -1,5 +1,7 @@
 //! The item that is being streamed, with its content so far.
 
+use serde_json::Value;
+
 use crate::request::ReasoningPart;
 use crate::response::{OutputItem, OutputPart, OutputText};
 
@@ -54,7 +56,10 @@ impl OpenItem {
                 _ => None,
             },
             OutputItem::FunctionCall(call) => Some(&mut call.arguments),
-            OutputItem::Other(_) => None,
+            OutputItem::Other(members) => match members.get_mut("input")? {
+                Value::String(input) => Some(input),
+                _ => None,
+            },
         }
     }
 }

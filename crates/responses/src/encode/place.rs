@@ -1,6 +1,7 @@
 //! Builds the events that belong to one position of the stream.
 
-use wire::Json;
+use serde_json::Value;
+use wire::{Json, Object};
 
 use crate::event::{
     ArgumentsDelta, ArgumentsDone, Event, ItemEvent, PartEvent, RefusalDelta, RefusalDone,
@@ -103,6 +104,35 @@ impl Place {
             name: Some(name),
             ..event
         })
+    }
+
+    pub(super) fn custom_input_delta(self, delta: &str) -> Event {
+        let obfuscation = self.padding(delta);
+        let mut event = self.of_custom_input("delta", ("delta", delta));
+        event.extend(obfuscation.map(|padding| ("obfuscation".to_owned(), padding.into())));
+        Event::Other(event)
+    }
+
+    pub(super) fn custom_input_done(self, input: &str) -> Event {
+        Event::Other(self.of_custom_input("done", ("input", input)))
+    }
+
+    /// Builds an event about the input of a custom call.
+    fn of_custom_input(self, word: &str, (name, text): (&str, &str)) -> Object {
+        let members = [
+            (
+                "type",
+                format!("response.custom_tool_call_input.{word}").into(),
+            ),
+            ("sequence_number", self.sequence_number.into()),
+            ("item_id", self.item_id.into()),
+            ("output_index", self.output_index.into()),
+            (name, Value::from(text)),
+        ];
+        members
+            .map(|(name, value)| (name.to_owned(), value))
+            .into_iter()
+            .collect()
     }
 
     /// Builds an event of the last part from its position and its content.

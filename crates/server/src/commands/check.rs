@@ -156,8 +156,15 @@ fn write_target(
         let paths = paths(model, |protocol| {
             server.translation(protocol).is_none() == is_relayed
         });
-        if !paths.is_empty() {
-            writeln!(out, "     {paths}: {handling}")?;
+        if paths.is_empty() {
+            continue;
+        }
+        writeln!(out, "     {paths}: {handling}")?;
+        let name = target.model.as_ref().unwrap_or(&model.id);
+        let rules = config.rules.of_model(name).map(|rule| rule.id.as_str());
+        let rules = rules.collect::<Vec<_>>().join(", ");
+        if !rules.is_empty() && (!is_relayed || config.rules_on_relay) {
+            writeln!(out, "       by the rules {rules}")?;
         }
     }
     Ok(())

@@ -13,7 +13,7 @@ use engine::{
 use futures_util::{StreamExt, stream};
 use gateway::endpoints::text::ending;
 use gateway::exchange::answer::engine_events::fold;
-use gateway::request::outgoing::{self, MAX_REPLY};
+use gateway::request::outgoing::{self, Draft, MAX_REPLY};
 use gateway::state::Engines;
 use http::HeaderMap;
 use http_body_util::BodyExt;
@@ -233,7 +233,12 @@ async fn ask_upstream(server: &UpstreamTarget, name: &str) -> Result<(), String>
         &server.settings(name, false, false),
     );
     let whole = Bytes::from(request.map_err(in_words)?.body);
-    let (body, _) = outgoing::adapted(server, protocol, &Splice::new(&whole), &whole);
+    let draft = Draft {
+        protocol,
+        model: name,
+        is_relayed: false,
+    };
+    let (body, _) = outgoing::adapted(server, draft, &Splice::new(&whole), &whole);
     let incoming = send(server, outgoing::path(protocol), body).await?;
     let answer = Answer::read(incoming, MAX_REPLY).await.map_err(in_words)?;
     let events = read_stream(answer, protocol, Arc::default()).await;

@@ -35,6 +35,16 @@ pub(super) const ROWS: &[Row] = &[
         Mapped("`text`"),
     ),
     row(
+        "messages[].content[].cache_control",
+        Mapped("`prompt_cache_breakpoint`, from GPT-5.6 on"),
+        Mapped("`cache_control`"),
+    ),
+    row(
+        "messages[].content[].prompt_cache_breakpoint",
+        Mapped("`prompt_cache_breakpoint`, from GPT-5.6 on"),
+        Mapped("`cache_control`"),
+    ),
+    row(
         "messages[].content[].image_url.url",
         Mapped("`image_url`"),
         Mapped("`source`"),
@@ -172,6 +182,7 @@ pub(super) const ROWS: &[Row] = &[
     )
     .unless(&["false"]),
     row("tools[].custom", Dropped, Dropped),
+    row("tools[].cache_control", Dropped, Mapped("`cache_control`")),
     row("tool_choice", Refused, Refused).unless(CHOICES),
     row(
         "tool_choice",

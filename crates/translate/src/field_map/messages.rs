@@ -30,7 +30,8 @@ pub(super) const ROWS: &[Row] = &[
         Mapped("`content`"),
     ),
     row("messages[].content[]", Dropped, Dropped).is(&["redacted_thinking"]),
-    row("messages[].content[]", Refused, Refused).unless(SUPPORTED),
+    row("messages[].content[]", Mapped("a text"), Mapped("a text")).is(&["search_result"]),
+    row("messages[].content[]", Dropped, Dropped).unless(SUPPORTED),
     row(
         "messages[].content[].type",
         Mapped("`type`"),
@@ -43,7 +44,11 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row("messages[].content[].citations", Dropped, Dropped).unless(&["[]"]),
     row("messages[].content[].caller", NOT_NEEDED, NOT_NEEDED).is(&["direct"]),
-    row("messages[].content[].cache_control", Dropped, Dropped),
+    row(
+        "messages[].content[].cache_control",
+        Mapped("`prompt_cache_breakpoint`, from GPT-5.6 on"),
+        Mapped("`prompt_cache_breakpoint`, from GPT-5.6 on"),
+    ),
     row(
         "messages[].content[].source",
         Mapped("`image_url`, `file_data`, `file_url`"),

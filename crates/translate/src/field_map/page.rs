@@ -81,14 +81,26 @@ Some fields are dropped because of their value. `temperature` above 1 is lowered
 are left out if the upstream's version refuses them. The effort becomes the `thinking` that the model takes, and is left
 out (`reasoning_effort`) where it takes none: in older models, and together with a forced call, with other sampling, or
 with the beginning of the answer. Earlier reasoning is sent to Chat Completions only beside tool calls, and to Responses
-and Messages only with its signature; otherwise it is left out (`reasoning`). For Messages, instructions in the middle
-of a conversation move to the front (`system_position`); documents that are neither PDF nor text, arguments that are not
-a JSON object, and a conversation that begins with the assistant are refused.
+and Messages only with its signature, and if something follows it in its turn; otherwise it is left out (`reasoning`).
+For Messages, instructions in the middle of a conversation move to the front (`system_position`); documents that are
+neither PDF nor text, and a conversation that begins with the assistant, are refused. A limit of less than 16 tokens is
+raised for Responses (`max_tokens`). `parallel_tool_calls` is left out for upstreams that do not know it. What the
+servers of a vendor or a model refuse besides is in the [rules of vendors](../../docs/vendor-rules.md).
 
-A limit of less than 16 tokens is raised for Responses (`max_tokens`). `parallel_tool_calls` is left out for upstreams
-that do not know it. The gateway itself ends an answer at the stop sequences that an upstream does not take: all of them
+The gateway itself ends an answer at the stop sequences that an upstream does not take: all of them
 for Responses and for the reasoning models of OpenAI, more than four in Chat Completions, and white space in Messages.
-Images and documents in the results of tools follow in a message of the user for Chat Completions
-(`tool_result_position`). Ids of calls and names of tools that an upstream would refuse are replaced, and restored in its
-answers. Texts that are joined are joined as they are.
+
+Nothing in the history of a conversation is a reason to refuse it. Results stand directly behind their calls, and what
+came between follows (`message_position`); a result without a call becomes a message of the user (`call_id`). Images and
+documents in the results of tools follow in a message of the user for Chat Completions (`tool_result_position`). Records
+of tools that ran at the vendor are left out. Ids of calls that come again, and ids and names of tools that an upstream
+would refuse, are replaced; names are restored in the answers. A document without a name gets one. Texts that are joined
+are joined as they are. The first line of Claude Code's instructions, `x-anthropic-billing-header`, is left out.
+
+The tools of Responses clients are offered as functions: a freeform tool with one text, the functions of a namespace
+with names that join both, and a search for tools that the client runs. Their calls come back as the client knows them.
+
+Schemas of tools get a type and properties, and alternatives at their root become one object (`json_schema`). Answers of
+OpenAI are `strict` only if their schema permits it. The objects in answers of Claude permit no other members, and some
+limits are left out (`json_schema`).
 ";

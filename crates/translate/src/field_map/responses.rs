@@ -12,7 +12,13 @@ const fn row(field: &'static str, chat: Disposition, messages: Disposition) -> R
 pub(super) const ROWS: &[Row] = &[
     row("model", Mapped("`model`"), Mapped("`model`")),
     row("input", Mapped("`messages`"), Mapped("`messages`")),
-    row("input[]", Refused, Refused).is(REQUIRED_ITEMS),
+    row(
+        "input[]",
+        Mapped("a function call, or its result"),
+        Mapped("a function call, or its result"),
+    )
+    .is(CALLS),
+    row("input[]", Mapped("`tools`"), Mapped("`tools`")).is(&["additional_tools"]),
     row("input[]", Dropped, Dropped).unless(SUPPORTED),
     row(
         "input[].type",
@@ -32,6 +38,11 @@ pub(super) const ROWS: &[Row] = &[
     row("input[].content[]", Dropped, Dropped).is(&["reasoning_text"]),
     row("input[].content[].type", Mapped("`type`"), Mapped("`type`")),
     row("input[].content[].text", Mapped("`text`"), Mapped("`text`")),
+    row(
+        "input[].content[].prompt_cache_breakpoint",
+        Mapped("`prompt_cache_breakpoint`, from GPT-5.6 on"),
+        Mapped("`cache_control`"),
+    ),
     row("input[].content[].annotations", Dropped, Dropped).unless(&["[]"]),
     row("input[].content[].logprobs", Dropped, Dropped).unless(&["[]"]),
     row(
@@ -96,7 +107,28 @@ pub(super) const ROWS: &[Row] = &[
         Dropped,
         Mapped("`signature` or `data`, from the gateway's envelope"),
     ),
-    row("input[].input", Refused, Refused),
+    row(
+        "input[].input",
+        Mapped("`function.arguments`"),
+        Mapped("`input`"),
+    ),
+    row(
+        "input[].namespace",
+        Mapped("`function.name`"),
+        Mapped("`name`"),
+    ),
+    row("input[].tools", Mapped("`tools`"), Mapped("`tools`")),
+    row(
+        "input[].action",
+        Mapped("`function.arguments`"),
+        Mapped("`input`"),
+    ),
+    row(
+        "input[].operation",
+        Mapped("`function.arguments`"),
+        Mapped("`input`"),
+    ),
+    row("input[].execution", NOT_NEEDED, NOT_NEEDED),
     row(
         "instructions",
         Mapped("a `system` message"),
@@ -110,7 +142,7 @@ pub(super) const ROWS: &[Row] = &[
     row("stream", Mapped("`stream`"), Mapped("`stream`")),
     row("stream_options.include_obfuscation", BY_GATEWAY, BY_GATEWAY),
     row("tools", Mapped("`tools`"), Mapped("`tools`")),
-    row("tools[]", Dropped, Dropped).unless(&["function"]),
+    row("tools[]", Dropped, Dropped).unless(&["function", "custom", "namespace", "tool_search"]),
     row("tools[].type", Mapped("`type`"), NOT_NEEDED),
     row("tools[].name", Mapped("`function.name`"), Mapped("`name`")),
     row(
@@ -134,6 +166,17 @@ pub(super) const ROWS: &[Row] = &[
         Mapped("`function`"),
         Mapped("the same as the fields"),
     ),
+    row(
+        "tools[].format",
+        Mapped("`function.parameters`, as a description"),
+        Mapped("`input_schema`, as a description"),
+    ),
+    row(
+        "tools[].tools",
+        Mapped("`tools`, with joined names"),
+        Mapped("`tools`, with joined names"),
+    ),
+    row("tools[].execution", NOT_NEEDED, NOT_NEEDED),
     row("tool_choice", Refused, Refused).unless(CHOICES),
     row(
         "tool_choice",
@@ -239,21 +282,26 @@ const SUPPORTED: &[&str] = &[
 ];
 
 /// The values of `tool_choice` that do not name a hosted tool.
-const CHOICES: &[&str] = &["auto", "none", "required", "function", "allowed_tools"];
+const CHOICES: &[&str] = &[
+    "auto",
+    "none",
+    "required",
+    "function",
+    "allowed_tools",
+    "custom",
+    "tool_search",
+];
 
-/// Items that cannot be left out: calls that the conversation depends on, and references to items
-/// that are not stored.
-pub(crate) const REQUIRED_ITEMS: &[&str] = &[
+/// Calls of tools that run at the client, and their results.
+const CALLS: &[&str] = &[
     "custom_tool_call",
     "custom_tool_call_output",
+    "tool_search_call",
+    "tool_search_output",
     "local_shell_call",
     "local_shell_call_output",
     "shell_call",
     "shell_call_output",
     "apply_patch_call",
     "apply_patch_call_output",
-    "computer_call",
-    "computer_call_output",
-    "mcp_approval_request",
-    "item_reference",
 ];

@@ -5,11 +5,11 @@ use chat::{
     ResponseFormat, Tool, ToolCall, ToolChoiceObject, ToolMode, Usage, ValidRequest,
 };
 use engine::{
-    AssistantPart, Effort, Format, Labels, Reasoning, Sampling, Stop, TextEvent, TextRequest,
-    ToolChoice, ToolResult, Turn, UserPart, Verbosity,
+    AssistantPart, CachedPrefixes, Effort, Format, Labels, Reasoning, Sampling, Stop, TextEvent,
+    TextRequest, ToolChoice, ToolResult, Turn, UserPart, Verbosity,
 };
 use serde_json::Value;
-use wire::{ApiError, TextOr, WordOr};
+use wire::{ApiError, Object, TextOr, WordOr};
 
 use super::{ClientProtocol, Inbound, Stamp, shared};
 
@@ -31,8 +31,9 @@ impl ClientProtocol for Chat {
         let turns = messages
             .map(|(i, message)| turn(message, &format!("messages[{i}]")))
             .collect::<Result<Vec<_>, _>>()?;
-        let (mut tools, dropped) =
+        let (mut tools, mut dropped) =
             shared::tools(request.tools.as_deref().unwrap_or_default(), function);
+        dropped.extend(has_marked_output(&request).then(|| shared::BREAKPOINT.to_owned()));
         let tool_choice = tool_choice(&request, &mut tools)?;
         let effort = request
             .reasoning_effort
@@ -62,6 +63,7 @@ impl ClientProtocol for Chat {
             logprobs: (request.logprobs == Some(true))
                 .then(|| shared::cap(request.top_logprobs).unwrap_or_default()),
             labels: labels(&request),
+            cached: cached(&request),
             user: request.user,
             model: request.model,
         };
@@ -93,6 +95,10 @@ impl ClientProtocol for Chat {
             // This protocol has no reasoning signatures and no redacted reasoning.
             _ => {}
         }
+    }
+
+    fn gather(fold: &mut Fold, event: &Event) -> bool {
+        fold.push(event).is_ok()
     }
 
     fn reply(fold: Fold) -> Option<Completion> {
@@ -137,11 +143,12 @@ fn turn(message: &Message, path: &str) -> Result<Turn, ApiError> {
             &message.content,
             &format!("{path}.content"),
             part,
+            extra,
         )?),
         Message::Assistant(message) => Turn::Assistant(assistant_parts(message, path)?),
         Message::Tool(message) => Turn::Tool(ToolResult {
             call_id: message.tool_call_id.clone(),
-            content: shared::parts(&message.content, &format!("{path}.content"), part)?,
+            content: shared::parts(&message.content, &format!("{path}.content"), part, extra)?,
             is_error: false,
         }),
         Message::Function(message) => Turn::Tool(ToolResult {
@@ -169,6 +176,40 @@ fn plain(content: &TextOr<Part>) -> String {
         Part::Text(part) => Some(part.text.as_str()),
         _ => None,
     })
+}
+
+/// Returns true if earlier output has a cache breakpoint, which is not translated.
+fn has_marked_output(request: &Request) -> bool {
+    let contents = request.messages.iter().filter_map(|message| match message {
+        Message::Assistant(message) => message.content.as_ref(),
+        _ => None,
+    });
+    shared::last_breakpoint(contents.flat_map(TextOr::parts).filter_map(extra)).is_some()
+}
+
+/// Returns the prefixes that end with the tools and with the leading instructions.
+fn cached(request: &Request) -> CachedPrefixes {
+    let system = request.messages.iter().map_while(|message| match message {
+        Message::System(message) | Message::Developer(message) => Some(message.content.parts()),
+        _ => None,
+    });
+    let tools = request.tools.iter().flatten().flat_map(|tool| match tool {
+        Tool::Function(tool) => vec![&tool.extra, &tool.function.extra],
+        _ => vec![],
+    });
+    CachedPrefixes {
+        tools: shared::last_breakpoint(tools),
+        system: shared::last_breakpoint(system.flatten().filter_map(extra)),
+    }
+}
+
+fn extra(part: &Part) -> Option<&Object> {
+    match part {
+        Part::Text(part) => Some(&part.extra),
+        Part::Image(part) => Some(&part.extra),
+        Part::File(part) => Some(&part.extra),
+        _ => None,
+    }
 }
 
 fn part(part: &Part, path: &str) -> Result<UserPart, ApiError> {

@@ -1,8 +1,10 @@
 //! Messages (<https://docs.anthropic.com/en/api/messages>).
 
+mod user_blocks;
+
 use engine::{
-    AssistantPart, Effort, Format, ImageSource, Labels, Reasoning, Sampling, Stop, TextEvent,
-    TextRequest, ToolChoice, ToolResult, Turn, UserPart,
+    AssistantPart, CachedPrefixes, Effort, Format, Labels, Reasoning, Sampling, Stop, TextEvent,
+    TextRequest, ToolChoice, Turn,
 };
 use messages::{
     Encoder, Event, Fold, Head, InputBlock, InputMessage, Message, OutputFormat, Request, Role,
@@ -11,6 +13,7 @@ use messages::{
 use serde_json::json;
 use wire::{ApiError, TextOr};
 
+use self::user_blocks::{UserBlocks, extra};
 use super::{ClientProtocol, Inbound, Stamp, shared};
 use crate::call_id;
 
@@ -67,6 +70,10 @@ impl ClientProtocol for Messages {
         }
     }
 
+    fn gather(fold: &mut Fold, event: &Event) -> bool {
+        fold.push(event).is_ok()
+    }
+
     fn reply(fold: Fold) -> Option<Message> {
         fold.finish().ok()
     }
@@ -86,9 +93,10 @@ fn neutral(request: Request) -> Result<Inbound, ApiError> {
     let (tools, mut dropped) =
         shared::tools(request.tools.as_deref().unwrap_or_default(), function);
     dropped.extend(has_titled_text(&request).then(|| TITLE.to_owned()));
+    dropped.extend(has_marked_output(&request).then(|| shared::BREAKPOINT.to_owned()));
     let (tool_choice, sequential) = tool_choice(&request);
     let neutral = TextRequest {
-        turns: turns(&request)?,
+        turns: turns(&request, &mut dropped)?,
         tools,
         tool_choice,
         parallel_calls: sequential.map(|sequential| !sequential),
@@ -106,6 +114,7 @@ fn neutral(request: Request) -> Result<Inbound, ApiError> {
         logprobs: None,
         user: request.user().map(str::to_owned),
         labels: Labels::default(),
+        cached: cached(&request),
         model: request.model,
     };
     Ok(Inbound {
@@ -151,106 +160,85 @@ fn protocol_usage(usage: engine::Usage) -> Usage {
     counts
 }
 
-fn turns(request: &Request) -> Result<Vec<Turn>, ApiError> {
+fn turns(request: &Request, dropped: &mut Vec<String>) -> Result<Vec<Turn>, ApiError> {
     let mut turns = Vec::new();
     if let Some(system) = &request.system {
-        turns.push(Turn::System(plain(system)));
+        let text = shared::joined(system, |block| match block {
+            InputBlock::Text(text) => Some(without_billing_line(&text.text)),
+            _ => None,
+        });
+        let text = without_billing_line(&text);
+        if has_billing_line(system) {
+            dropped.push(BILLING_LINE.to_owned());
+        }
+        if !text.is_empty() {
+            turns.push(Turn::System(text.to_owned()));
+        }
     }
+    let last = request.messages.len().saturating_sub(1);
     for (i, InputMessage { role, content, .. }) in request.messages.iter().enumerate() {
         let Some(content) = content else { continue };
         let path = format!("messages[{i}]");
         match role {
             Role::System => turns.push(Turn::System(plain(content))),
-            Role::Assistant => turns.push(Turn::Assistant(assistant_parts(content, &path)?)),
-            _ => add_user_turns(content, &path, &mut turns)?,
+            Role::Assistant => turns.push(Turn::Assistant(assistant_parts(content))),
+            _ => {
+                let mut blocks = UserBlocks {
+                    is_history: i < last,
+                    dropped,
+                };
+                blocks.add_turns(content, &path, &mut turns)?;
+            }
         }
     }
     Ok(turns)
 }
 
-/// Adds the turns of a user message. Tool results become separate turns.
-fn add_user_turns(
-    content: &TextOr<InputBlock>,
-    path: &str,
-    turns: &mut Vec<Turn>,
-) -> Result<(), ApiError> {
-    let blocks = match content {
-        TextOr::Text(text) => {
-            turns.push(Turn::User(vec![UserPart::Text(text.clone())]));
-            return Ok(());
-        }
-        TextOr::List(blocks) => blocks,
-    };
-    let mut parts = Vec::new();
-    for (i, block) in blocks.iter().enumerate() {
-        let path = format!("{path}.content[{i}]");
-        let InputBlock::ToolResult(result) = block else {
-            add_part(block, &path, &mut parts)?;
-            continue;
-        };
-        if !parts.is_empty() {
-            turns.push(Turn::User(std::mem::take(&mut parts)));
-        }
-        let mut content = Vec::new();
-        add_parts(result.content.as_ref(), &path, &mut content)?;
-        let is_error = result.is_error == Some(true);
-        turns.push(Turn::Tool(ToolResult {
-            call_id: result.tool_use_id.clone(),
-            content,
-            is_error,
-        }));
+/// Returns a system text without the line of Claude Code that changes with each request. It means
+/// nothing to another server, and no prefix of the prompt would be found in a cache.
+fn without_billing_line(text: &str) -> &str {
+    if !text.starts_with(BILLING_LINE) {
+        return text;
     }
-    if !parts.is_empty() {
-        turns.push(Turn::User(parts));
-    }
-    Ok(())
+    text.split_once('\n').map_or("", |(_, rest)| rest)
 }
 
-fn add_parts(
-    content: Option<&TextOr<InputBlock>>,
-    path: &str,
-    parts: &mut Vec<UserPart>,
-) -> Result<(), ApiError> {
-    match content {
-        None => Ok(()),
-        Some(TextOr::Text(text)) => {
-            parts.push(UserPart::Text(text.clone()));
-            Ok(())
-        }
-        Some(TextOr::List(blocks)) => {
-            let mut blocks = blocks.iter().enumerate();
-            blocks
-                .try_for_each(|(i, block)| add_part(block, &format!("{path}.content[{i}]"), parts))
-        }
+fn has_billing_line(system: &TextOr<InputBlock>) -> bool {
+    match system {
+        TextOr::Text(text) => text.starts_with(BILLING_LINE),
+        TextOr::List(blocks) => blocks.iter().any(
+            |block| matches!(block, InputBlock::Text(text) if text.text.starts_with(BILLING_LINE)),
+        ),
     }
 }
 
-fn add_part(block: &InputBlock, path: &str, parts: &mut Vec<UserPart>) -> Result<(), ApiError> {
-    match block {
-        InputBlock::Text(text) => parts.push(UserPart::Text(text.text.clone())),
-        InputBlock::Image(image) => {
-            parts.push(UserPart::Image {
-                source: image_source(&image.source, path)?,
-                detail: None,
-            });
-        }
-        InputBlock::Document(document) => match &document.source {
-            Source::Text(source) => parts.push(UserPart::Text(source.data.clone())),
-            Source::Content(source) => add_parts(Some(&source.content), path, parts)?,
-            Source::Base64(source) => parts.push(UserPart::File {
-                name: document.title.clone(),
-                media_type: source.media_type.clone(),
-                data: source.data.clone(),
-            }),
-            Source::Url(source) => parts.push(UserPart::FileUrl {
-                name: document.title.clone(),
-                url: source.url.clone(),
-            }),
-            other => return Err(unknown(other.kind(), &format!("{path}.source.type"))),
-        },
-        other => return Err(unknown(other.kind(), &format!("{path}.type"))),
+/// Returns the prefixes that end with the tools and with the system text.
+fn cached(request: &Request) -> CachedPrefixes {
+    let system = request.system.iter().flat_map(TextOr::parts);
+    let tools = request
+        .tools
+        .iter()
+        .flatten()
+        .filter_map(|tool| match tool {
+            Tool::Custom(tool) => Some(&tool.extra),
+            _ => None,
+        });
+    CachedPrefixes {
+        tools: shared::last_breakpoint(tools),
+        system: shared::last_breakpoint(system.filter_map(extra)),
     }
-    Ok(())
+}
+
+/// Returns true if earlier output has a cache breakpoint, which has no place in other protocols.
+fn has_marked_output(request: &Request) -> bool {
+    let answers = request.messages.iter();
+    let answers = answers.filter(|message| message.role == Role::Assistant);
+    let blocks = answers.flat_map(|message| message.content.parts());
+    let members = blocks.filter_map(|block| match block {
+        InputBlock::ToolUse(call) => Some(&call.extra),
+        block => extra(block),
+    });
+    shared::last_breakpoint(members).is_some()
 }
 
 /// Returns true if the text of any document has a title, which the text cannot carry.
@@ -272,30 +260,15 @@ fn has_titled_text(request: &Request) -> bool {
     messages.flat_map(InputMessage::blocks).any(is_titled)
 }
 
-fn image_source(source: &Source, path: &str) -> Result<ImageSource, ApiError> {
-    match source {
-        Source::Base64(source) => Ok(ImageSource::Inline {
-            media_type: wire::image_type(&source.media_type)
-                .unwrap_or(&source.media_type)
-                .to_owned(),
-            data: source.data.clone(),
-        }),
-        Source::Url(source) => Ok(ImageSource::Url(source.url.clone())),
-        other => Err(unknown(other.kind(), &format!("{path}.source.type"))),
-    }
-}
-
-fn assistant_parts(
-    content: &TextOr<InputBlock>,
-    path: &str,
-) -> Result<Vec<AssistantPart>, ApiError> {
+/// Converts earlier output. The records of tools that ran at the vendor mean nothing to another
+/// server; the field map reports the drop.
+fn assistant_parts(content: &TextOr<InputBlock>) -> Vec<AssistantPart> {
     let blocks = match content {
-        TextOr::Text(text) => return Ok(vec![AssistantPart::Text(text.clone())]),
-        TextOr::List(blocks) => blocks.iter().enumerate(),
+        TextOr::Text(text) => return vec![AssistantPart::Text(text.clone())],
+        TextOr::List(blocks) => blocks.iter(),
     };
-    let mut output = Vec::new();
-    for (i, block) in blocks {
-        output.push(match block {
+    let part = |block: &InputBlock| {
+        Some(match block {
             InputBlock::Text(text) => AssistantPart::Text(text.text.clone()),
             InputBlock::Thinking(block) => AssistantPart::Reasoning {
                 text: block.thinking.clone(),
@@ -309,10 +282,10 @@ fn assistant_parts(
             InputBlock::RedactedThinking(block) => {
                 AssistantPart::RedactedReasoning(block.data.clone())
             }
-            other => return Err(unknown(other.kind(), &format!("{path}.content[{i}].type"))),
-        });
-    }
-    Ok(output)
+            _ => return None,
+        })
+    };
+    blocks.filter_map(part).collect()
 }
 
 /// Concatenates the text blocks of content, and ignores other blocks.
@@ -321,13 +294,6 @@ fn plain(content: &TextOr<InputBlock>) -> String {
         InputBlock::Text(text) => Some(text.text.as_str()),
         _ => None,
     })
-}
-
-fn unknown(kind: &str, path: &str) -> ApiError {
-    shared::unsupported(
-        path,
-        &format!("{path}: '{kind}' is not supported by this model"),
-    )
 }
 
 fn function(tool: &Tool) -> Option<engine::Tool> {
@@ -404,5 +370,7 @@ fn reasoning(request: &Request) -> Reasoning {
     }
 }
 
+/// The beginning of a line of Claude Code in the system text.
+const BILLING_LINE: &str = "x-anthropic-billing-header";
 /// The title of a document, as in the field map.
 const TITLE: &str = "messages[].content[].title";

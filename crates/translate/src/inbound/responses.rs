@@ -1,26 +1,36 @@
 //! Responses (<https://platform.openai.com/docs/api-reference/responses>).
 
+mod encoder;
+mod freeform;
+mod other_calls;
+mod tools;
+
 use engine::{
-    AssistantPart, Effort, Format, Labels, Reasoning, Sampling, Stop, TextEvent, TextRequest,
-    ToolChoice, ToolResult, Turn, UserPart, Verbosity,
+    AssistantPart, CachedPrefixes, Effort, Format, Labels, Reasoning, Sampling, Stop, TextEvent,
+    TextRequest, ToolChoice, ToolResult, Turn, UserPart, Verbosity,
 };
 use responses::{
-    Echo, Encoder, Event, Finish, Fold, Head, IncompleteReason, Item, Message, Part, ReasoningPart,
-    Request, Response, Role, TextOptions, Tool, ToolChoiceObject, ToolMode, Usage, ValidRequest,
+    Echo, Encoder, Event, Finish, Fold, Head, IncompleteReason, Item, Message, Offence, Part,
+    ReasoningPart, Request, Response, Role, StreamError, TextOptions, ToolChoiceObject, ToolMode,
+    Usage, ValidRequest,
 };
-use wire::{ApiError, TextOr, WordOr};
+use serde_json::{Value, json};
+use wire::{ApiError, Object, TextOr, WordOr};
 
+use self::encoder::ToolEncoder;
+use self::freeform::INPUT;
+use self::other_calls::{OtherCall, other_call};
+use self::tools::{ClientTools, SEARCH, namespace_of};
 use super::{ClientProtocol, Inbound, Stamp, shared};
 use crate::call_id;
 use crate::envelope::is_envelope;
-use crate::field_map::REQUIRED_ITEMS;
 
 /// The Responses protocol on the client side.
 pub struct Responses;
 
 impl ClientProtocol for Responses {
     type Request = ValidRequest;
-    type Encoder = Encoder;
+    type Encoder = ToolEncoder;
     type Event = Event;
     type Fold = Fold;
     type Reply = Response;
@@ -30,15 +40,16 @@ impl ClientProtocol for Responses {
     fn request(request: ValidRequest) -> Result<Inbound, ApiError> {
         let request = request.into_inner();
         let text = request.text.as_ref();
-        let (turns, mut dropped) = turns(&request)?;
         // Hosted tools are dropped: clients send them alongside their functions.
-        let (mut tools, hosted) =
-            shared::tools(request.tools.as_deref().unwrap_or_default(), function);
-        dropped.extend(hosted);
-        let tool_choice = tool_choice(&request, &mut tools)?;
+        let mut tools = ClientTools::of(&request);
+        let (turns, mut dropped) = turns(&request, &tools)?;
+        dropped.append(&mut tools.dropped);
+        let mut functions = std::mem::take(&mut tools.functions);
+        let tool_choice = tool_choice(&request, &tools, &mut functions)?;
         let neutral = TextRequest {
+            cached: cached(&request),
             turns,
-            tools,
+            tools: functions,
             tool_choice,
             parallel_calls: request.parallel_tool_calls,
             format: format(text),
@@ -69,25 +80,30 @@ impl ClientProtocol for Responses {
         })
     }
 
-    fn encoder(request: &ValidRequest, stamp: &Stamp) -> Encoder {
+    fn encoder(request: &ValidRequest, stamp: &Stamp) -> ToolEncoder {
         let id = wire::id("resp", stamp.bits);
         let head = Head {
             id,
             created_at: stamp.created_at,
             model: request.model.clone(),
         };
-        Encoder::new(head, Echo::of(request))
+        ToolEncoder::new(Encoder::new(head, Echo::of(request)), request)
     }
 
-    fn encode(encoder: &mut Encoder, event: TextEvent, now: i64, out: &mut Vec<Event>) {
+    fn encode(tools: &mut ToolEncoder, event: TextEvent, now: i64, out: &mut Vec<Event>) {
+        let event = match event {
+            // The client sends the id back, and a request with an invalid id would be refused.
+            TextEvent::Call { id, name } => return tools.call(&call_id::plain(&id), &name, out),
+            TextEvent::Arguments(text) => return tools.arguments(&text, out),
+            event => event,
+        };
+        tools.end_call(out);
+        let encoder = &mut tools.inner;
         match event {
             TextEvent::Reasoning(text) => encoder.reasoning(&text, out),
             TextEvent::Logprobs(tokens) => encoder.logprobs(tokens),
             TextEvent::Text(text) => encoder.text(&text, out),
             TextEvent::Refusal(text) => encoder.refusal(&text, out),
-            // The client sends the id back, and a request with an invalid id would be refused.
-            TextEvent::Call { id, name } => encoder.call(&call_id::plain(&id), &name, out),
-            TextEvent::Arguments(text) => encoder.arguments(&text, out),
             TextEvent::Finished { stop, usage } => {
                 encoder.finish(finish(&stop), usage.map(protocol_usage), now, out);
             }
@@ -101,6 +117,14 @@ impl ClientProtocol for Responses {
             }
             _ => {}
         }
+    }
+
+    fn gather(fold: &mut Fold, event: &Event) -> bool {
+        // The grammar has no events of custom calls. Their items are checked without them.
+        matches!(
+            fold.push(event),
+            Ok(()) | Err(StreamError::Offence(Offence::UnknownType))
+        )
     }
 
     fn reply(fold: Fold) -> Option<Response> {
@@ -131,7 +155,7 @@ fn protocol_usage(usage: engine::Usage) -> Usage {
     counts
 }
 
-fn turns(request: &Request) -> Result<(Vec<Turn>, Vec<String>), ApiError> {
+fn turns(request: &Request, tools: &ClientTools) -> Result<(Vec<Turn>, Vec<String>), ApiError> {
     let mut turns: Vec<_> = request
         .instructions
         .iter()
@@ -143,7 +167,13 @@ fn turns(request: &Request) -> Result<(Vec<Turn>, Vec<String>), ApiError> {
         TextOr::Text(text) => turns.push(Turn::User(vec![UserPart::Text(text.clone())])),
         TextOr::List(items) => {
             for (i, item) in items.iter().enumerate() {
-                add_turn(item, &format!("input[{i}]"), &mut turns, &mut dropped)?;
+                add_turn(
+                    item,
+                    &format!("input[{i}]"),
+                    tools,
+                    &mut turns,
+                    &mut dropped,
+                )?;
             }
         }
     }
@@ -153,6 +183,7 @@ fn turns(request: &Request) -> Result<(Vec<Turn>, Vec<String>), ApiError> {
 fn add_turn(
     item: &Item,
     path: &str,
+    tools: &ClientTools,
     turns: &mut Vec<Turn>,
     dropped: &mut Vec<String>,
 ) -> Result<(), ApiError> {
@@ -178,19 +209,36 @@ fn add_turn(
                 &message.content,
                 &format!("{path}.content"),
                 part,
+                extra,
             )?));
         }
         Item::FunctionCall(call) => add_assistant_part(
             turns,
             AssistantPart::Call(engine::ToolCall {
                 id: call.call_id.clone(),
-                name: call.name.clone(),
+                name: tools.function_name(namespace_of(call), &call.name),
                 arguments: call.arguments.clone(),
             }),
         ),
+        Item::CustomToolCall(call) => {
+            let namespace = call.extra.get("namespace").and_then(Value::as_str);
+            add_assistant_part(
+                turns,
+                AssistantPart::Call(engine::ToolCall {
+                    id: call.call_id.clone(),
+                    name: tools.function_name(namespace, &call.name),
+                    arguments: json!({ INPUT: call.input }).to_string(),
+                }),
+            );
+        }
+        Item::CustomToolCallOutput(result) => turns.push(Turn::Tool(ToolResult {
+            call_id: result.call_id.clone(),
+            content: shared::parts(&result.output, &format!("{path}.output"), part, extra)?,
+            is_error: false,
+        })),
         Item::FunctionCallOutput(result) => turns.push(Turn::Tool(ToolResult {
             call_id: result.call_id.clone().unwrap_or_default(),
-            content: shared::parts(&result.output, &format!("{path}.output"), part)?,
+            content: shared::parts(&result.output, &format!("{path}.output"), part, extra)?,
             is_error: false,
         })),
         Item::Reasoning(reasoning) => {
@@ -213,15 +261,11 @@ fn add_turn(
                 );
             }
         }
-        // A call that the conversation depends on cannot be left out; the record of a finished
-        // hosted call can.
-        other if REQUIRED_ITEMS.contains(&other.kind()) => {
-            let sentence = format!(
-                "Items of type '{}' are not supported by this model.",
-                other.kind()
-            );
-            return Err(shared::unsupported(format!("{path}.type"), &sentence));
-        }
+        Item::Other(members) => match other_call(item.kind(), members) {
+            Some(OtherCall::Call(call)) => add_assistant_part(turns, AssistantPart::Call(call)),
+            Some(OtherCall::Result(result)) => turns.push(Turn::Tool(result)),
+            None => dropped.push(path.to_owned()),
+        },
         _ => dropped.push(path.to_owned()),
     }
     Ok(())
@@ -267,6 +311,33 @@ fn assistant_parts(content: &TextOr<Part>) -> Vec<AssistantPart> {
     }
 }
 
+/// Returns the prefix that ends with the leading instructions. Tools have no breakpoints.
+fn cached(request: &Request) -> CachedPrefixes {
+    let items = match &request.input {
+        TextOr::Text(_) => &[],
+        TextOr::List(items) => items.as_slice(),
+    };
+    let system = items.iter().map_while(|item| match item {
+        Item::Message(message) if matches!(message.role, Role::System | Role::Developer) => {
+            Some(message.content.parts())
+        }
+        _ => None,
+    });
+    CachedPrefixes {
+        tools: None,
+        system: shared::last_breakpoint(system.flatten().filter_map(extra)),
+    }
+}
+
+fn extra(part: &Part) -> Option<&Object> {
+    match part {
+        Part::InputText(part) | Part::OutputText(part) | Part::Text(part) => Some(&part.extra),
+        Part::Image(part) => Some(&part.extra),
+        Part::File(part) => Some(&part.extra),
+        _ => None,
+    }
+}
+
 fn part(part: &Part, path: &str) -> Result<UserPart, ApiError> {
     match part {
         Part::InputText(part) | Part::OutputText(part) | Part::Text(part) => {
@@ -297,49 +368,54 @@ fn part(part: &Part, path: &str) -> Result<UserPart, ApiError> {
     }
 }
 
-fn function(tool: &Tool) -> Option<engine::Tool> {
-    let Tool::Function(tool) = tool else {
-        return None;
-    };
-    Some(engine::Tool {
-        name: tool.name.clone(),
-        description: tool.description.clone(),
-        parameters: tool.parameters.clone(),
-        strict: tool.strict,
-    })
-}
-
-fn tool_choice(request: &Request, tools: &mut Vec<engine::Tool>) -> Result<ToolChoice, ApiError> {
+fn tool_choice(
+    request: &Request,
+    tools: &ClientTools,
+    functions: &mut Vec<engine::Tool>,
+) -> Result<ToolChoice, ApiError> {
     Ok(match &request.tool_choice {
         None => ToolChoice::Auto,
         Some(WordOr::Word(ToolMode::None)) => ToolChoice::None,
-        Some(WordOr::Word(ToolMode::Required)) if tools.is_empty() => {
+        Some(WordOr::Word(ToolMode::Required)) if functions.is_empty() => {
             let sentence = "Only functions can be called by this model, and there is none.";
             return Err(shared::unsupported("tool_choice", sentence));
         }
         Some(WordOr::Word(ToolMode::Required)) => ToolChoice::Required,
         Some(WordOr::Word(_)) => ToolChoice::Auto,
-        Some(WordOr::Object(ToolChoiceObject::Function(choice))) => {
-            ToolChoice::Named(choice.name.clone())
-        }
         Some(WordOr::Object(ToolChoiceObject::AllowedTools(allowed))) => {
-            let names = allowed.tools.iter().filter_map(|tool| match tool {
-                ToolChoiceObject::Function(choice) => Some(choice.name.as_str()),
-                _ => None,
-            });
+            let names = allowed.tools.iter();
+            let names: Vec<_> = names.filter_map(|tool| chosen(tool, tools)).collect();
             shared::allow(
-                tools,
-                &names.collect(),
+                functions,
+                &names.iter().map(String::as_str).collect(),
                 allowed.mode == Some(ToolMode::Required),
             )
         }
-        Some(WordOr::Object(_)) => {
-            return Err(shared::unsupported(
-                "tool_choice",
-                "Only functions can be called by this model.",
-            ));
-        }
+        Some(WordOr::Object(choice)) => match chosen(choice, tools) {
+            Some(name) => ToolChoice::Named(name),
+            None => {
+                return Err(shared::unsupported(
+                    "tool_choice",
+                    "Only functions can be called by this model.",
+                ));
+            }
+        },
     })
+}
+
+/// Returns the name of the function for a chosen tool, unless it runs at the vendor.
+fn chosen(choice: &ToolChoiceObject, tools: &ClientTools) -> Option<String> {
+    let (name, members) = match choice {
+        ToolChoiceObject::Function(choice) => (choice.name.as_str(), &choice.extra),
+        ToolChoiceObject::Other(members) => match choice.kind() {
+            "custom" => (members.get("name")?.as_str()?, members),
+            SEARCH => (SEARCH, members),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let namespace = members.get("namespace").and_then(Value::as_str);
+    Some(tools.function_name(namespace, name))
 }
 
 fn format(text: Option<&TextOptions>) -> Format {

@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
-use engine::{ImageSource, Tool, ToolChoice, UserPart};
-use wire::{ApiError, Code, DataUrl, ErrorKind, TextOr};
+use engine::{CacheLifetime, ImageSource, Tool, ToolChoice, UserPart};
+use serde_json::Value;
+use wire::{ApiError, Code, DataUrl, ErrorKind, Object, TextOr};
 
 /// The refusal of a parameter that has no neutral form.
 pub(super) fn unsupported(param: impl Into<String>, sentence: &str) -> ApiError {
@@ -23,20 +24,47 @@ pub(super) fn joined<P>(content: &TextOr<P>, text: impl Fn(&P) -> Option<&str>) 
     }
 }
 
-/// Converts content, each part of it with its path.
+/// Converts content, each part of it with its path. `extra` returns the members of a part that its
+/// type does not declare.
 pub(super) fn parts<P>(
     content: &TextOr<P>,
     path: &str,
     part: impl Fn(&P, &str) -> Result<UserPart, ApiError>,
+    extra: impl Fn(&P) -> Option<&Object>,
 ) -> Result<Vec<UserPart>, ApiError> {
-    match content {
-        TextOr::Text(text) => Ok(vec![UserPart::Text(text.clone())]),
-        TextOr::List(parts) => parts
-            .iter()
-            .enumerate()
-            .map(|(i, one)| part(one, &format!("{path}[{i}]")))
-            .collect(),
+    let parts = match content {
+        TextOr::Text(text) => return Ok(vec![UserPart::Text(text.clone())]),
+        TextOr::List(parts) => parts,
+    };
+    let mut converted = Vec::with_capacity(parts.len());
+    for (i, one) in parts.iter().enumerate() {
+        converted.push(part(one, &format!("{path}[{i}]"))?);
+        let breakpoint = extra(one).and_then(cache_breakpoint);
+        converted.extend(breakpoint.map(UserPart::CacheBreakpoint));
     }
+    Ok(converted)
+}
+
+/// Returns the breakpoint of a prompt cache among the members of a part or a tool: `cache_control` of
+/// Anthropic, which Chat clients send as well, or `prompt_cache_breakpoint` of OpenAI
+/// (<https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching>,
+/// <https://openrouter.ai/docs/features/prompt-caching>,
+/// <https://platform.openai.com/docs/guides/prompt-caching>).
+pub(super) fn cache_breakpoint(members: &Object) -> Option<CacheLifetime> {
+    let mark = ["cache_control", "prompt_cache_breakpoint"]
+        .into_iter()
+        .find_map(|name| members.get(name)?.as_object())?;
+    Some(match mark.get("ttl").and_then(Value::as_str) {
+        Some("1h" | "12h") => CacheLifetime::Long,
+        _ => CacheLifetime::Short,
+    })
+}
+
+/// Returns the last breakpoint among the members of several parts or tools.
+pub(super) fn last_breakpoint<'a>(
+    members: impl IntoIterator<Item = &'a Object>,
+) -> Option<CacheLifetime> {
+    members.into_iter().filter_map(cache_breakpoint).last()
 }
 
 /// Converts an image URL, which has been validated.
@@ -96,3 +124,6 @@ pub(super) fn allow(tools: &mut Vec<Tool>, names: &HashSet<&str>, required: bool
 pub(super) fn cap(tokens: Option<i64>) -> Option<u64> {
     tokens.and_then(|tokens| u64::try_from(tokens).ok())
 }
+
+/// The name of a cache breakpoint that is lost.
+pub(super) const BREAKPOINT: &str = "cache_breakpoint";

@@ -4,6 +4,7 @@
 //! dropped because of their value or the upstream's capabilities are reported here.
 
 mod chat;
+mod history;
 mod messages;
 mod names;
 mod quirks;
@@ -11,9 +12,12 @@ mod responses;
 mod schema;
 mod stops;
 
-use engine::{EngineError, ImageSource, TextRequest, Tool, ToolChoice};
+use engine::{
+    CacheLifetime, CachedPrefixes, EngineError, ImageSource, TextRequest, Tool, ToolChoice,
+};
 use serde::Serialize;
-use wire::{DataUrl, Json};
+use serde_json::json;
+use wire::{DataUrl, Json, Object};
 
 pub use self::names::ReplacedNames;
 pub use self::quirks::{MaxTokensName, Quirks, ThinkingForm, ToolIds};
@@ -72,6 +76,21 @@ wire::text_enum! {
         ToolResultPosition = "tool_result_position",
         /// The position of instructions within the conversation. Their text is kept.
         SystemPosition = "system_position",
+        /// The position of messages between a call and its result. They follow the result.
+        MessagePosition = "message_position",
+        /// The call that a result belongs to, where the conversation does not have it.
+        CallId = "call_id",
+        /// The arguments of an earlier call, where they are not an object. They become the only
+        /// member of one.
+        Arguments = "arguments",
+        /// Breakpoints of the prompt cache, which the model does not know or not in this place.
+        CacheBreakpoint = "cache_breakpoint",
+        /// The sequence of roles: a message of the assistant was added that it did not say.
+        RoleSequence = "role_sequence",
+        /// The promise that output matches its schema exactly, where the schema does not permit it.
+        Strict = "strict",
+        /// Parts of a JSON Schema that the upstream does not know.
+        Schema = "json_schema",
     }
 }
 
@@ -86,18 +105,19 @@ pub fn request(
     settings: &Settings,
 ) -> Result<EncodedRequest, EngineError> {
     check(protocol, request)?;
-    let (request, names) = names::fitted(protocol, request);
     let mut dropped = DroppedFields::default();
+    let request = history::ordered(request, &mut dropped);
+    let (request, names) = names::fitted(protocol, &request);
     let body = match protocol {
-        Protocol::Responses => json(&responses::request(&request, settings, &mut dropped)?),
-        Protocol::Chat => json(&chat::request(&request, settings, &mut dropped)?),
-        Protocol::Messages => json(&messages::request(&request, settings, &mut dropped)?),
+        Protocol::Responses => serialized(&responses::request(&request, settings, &mut dropped)?),
+        Protocol::Chat => serialized(&chat::request(&request, settings, &mut dropped)?),
+        Protocol::Messages => serialized(&messages::request(&request, settings, &mut dropped)?),
     };
     Ok(EncodedRequest {
         body: body?,
         dropped: dropped.0,
         names,
-        stops: stops::applied(protocol, &request)?,
+        stops: stops::applied(protocol, &request, settings)?,
     })
 }
 
@@ -113,7 +133,7 @@ impl DroppedFields {
     }
 }
 
-fn json<T: Serialize>(request: &T) -> Result<Vec<u8>, EngineError> {
+fn serialized<T: Serialize>(request: &T) -> Result<Vec<u8>, EngineError> {
     serde_json::to_vec(request)
         .map_err(|error| EngineError::Internal(format!("failed to serialize the request: {error}")))
 }
@@ -183,7 +203,7 @@ fn check_count(protocol: Protocol, tools: usize) -> Result<(), EngineError> {
 /// Converts the tools, if there are any.
 fn tools<T>(
     tools: &[Tool],
-    convert: impl Fn(&Tool) -> Result<T, EngineError>,
+    convert: impl FnMut(&Tool) -> Result<T, EngineError>,
 ) -> Result<Option<Vec<T>>, EngineError> {
     let converted = tools.iter().map(convert).collect::<Result<Vec<_>, _>>()?;
     Ok(Some(converted).filter(|tools| !tools.is_empty()))
@@ -248,6 +268,47 @@ fn check_data(media_type: &str, data: &str) -> Result<(), EngineError> {
     }
 }
 
+/// Returns the name of a document, or one that tells its type, because OpenAI needs a name
+/// (<https://platform.openai.com/docs/guides/pdf-files>).
+fn file_name(name: Option<&str>, media_type: &str) -> String {
+    if let Some(name) = name.filter(|name| !name.is_empty()) {
+        return name.to_owned();
+    }
+    let essence = media_type.split(';').next().unwrap_or_default().trim();
+    let is_meant = |(known, _): &&(&str, &str)| known.eq_ignore_ascii_case(essence);
+    let ending = FILE_ENDINGS.iter().find(is_meant);
+    format!("document.{}", ending.map_or("txt", |(_, ending)| *ending))
+}
+
+/// Adds a breakpoint of the prompt cache to the members of a part, if the upstream knows it
+/// (<https://platform.openai.com/docs/guides/prompt-caching>).
+fn add_breakpoint(
+    part: Option<&mut Object>,
+    lifetime: CacheLifetime,
+    settings: &Settings,
+    dropped: &mut DroppedFields,
+) {
+    match part.filter(|_| settings.quirks.cache_breakpoints) {
+        None => dropped.add(DroppedField::CacheBreakpoint),
+        Some(members) => {
+            let ttl = match lifetime {
+                CacheLifetime::Short => "30m",
+                CacheLifetime::Long => "12h",
+            };
+            let mark = json!({ "mode": "explicit", "ttl": ttl });
+            members.insert("prompt_cache_breakpoint".to_owned(), mark);
+        }
+    }
+}
+
+/// Names the breakpoints behind the tools and the instructions, which OpenAI's protocols have no
+/// place for.
+fn drop_cached_prefixes(request: &TextRequest, dropped: &mut DroppedFields) {
+    if request.cached != CachedPrefixes::default() {
+        dropped.add(DroppedField::CacheBreakpoint);
+    }
+}
+
 /// Joins the texts of one message as they are. Returns `None` for an empty list.
 fn join(texts: &[&str]) -> Option<String> {
     (!texts.is_empty()).then(|| texts.concat())
@@ -257,6 +318,17 @@ fn join(texts: &[&str]) -> Option<String> {
 const ERROR_PREFIX: &str = "[error] ";
 /// The name of an unnamed schema, for protocols that require one.
 const SCHEMA_NAME: &str = "answer";
+/// The endings of the names of documents, by their media types.
+const FILE_ENDINGS: [(&str, &str); 8] = [
+    ("application/pdf", "pdf"),
+    ("application/json", "json"),
+    ("text/markdown", "md"),
+    ("text/html", "html"),
+    ("text/csv", "csv"),
+    ("text/xml", "xml"),
+    ("application/xml", "xml"),
+    ("application/rtf", "rtf"),
+];
 const MAX_TOOLS: usize = 128;
 /// The maximum depth of the caller's JSON: the request adds at most five levels around it.
 const MAX_DEPTH: usize = wire::MAX_DEPTH - 5;

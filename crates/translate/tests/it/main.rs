@@ -4,8 +4,11 @@
 #![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
 mod answers;
+mod caching;
 mod client_errors;
+mod client_tools;
 mod clients;
+mod conversations;
 mod ends;
 mod failures;
 mod fidelity;
@@ -17,6 +20,8 @@ mod readings;
 mod relaying;
 mod requests;
 mod round_trip;
+mod rules;
+mod schemas;
 mod stream_laws;
 mod streams;
 mod vendor_rules;

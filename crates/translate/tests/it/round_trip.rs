@@ -67,11 +67,30 @@ fn turns() -> impl Strategy<Value = Vec<Turn>> {
         .prop_map(|(parts, answer)| [vec![Turn::User(parts)], answer].concat());
     (option::of(words()), vec(exchange, 0..3), words()).prop_map(|(system, exchanges, last)| {
         let system = system.map(Turn::System).into_iter();
+        let exchanges = exchanges.into_iter().enumerate();
         system
-            .chain(exchanges.concat())
+            .chain(exchanges.flat_map(|(i, exchange)| with_own_ids(exchange, i)))
             .chain([Turn::User(vec![UserPart::Text(last)])])
             .collect()
     })
+}
+
+/// Returns an exchange with ids of calls that no other one has.
+fn with_own_ids(mut exchange: Vec<Turn>, number: usize) -> Vec<Turn> {
+    for turn in &mut exchange {
+        match turn {
+            Turn::Assistant(parts) => {
+                for part in parts {
+                    if let AssistantPart::Call(call) = part {
+                        call.id += &format!("_{number}");
+                    }
+                }
+            }
+            Turn::Tool(result) => result.call_id += &format!("_{number}"),
+            Turn::System(_) | Turn::User(_) => {}
+        }
+    }
+    exchange
 }
 
 fn tool(description: Option<String>) -> Tool {
@@ -176,7 +195,7 @@ fn enriched(protocol: Protocol, mut request: TextRequest, more: &More) -> TextRe
     let named = |name: &str| Format::JsonSchema {
         name: Some(name.to_owned()),
         description: Some(more.words[0].clone()),
-        schema: json!({ "type": "object" }).into(),
+        schema: json!({ "type": "object", "additionalProperties": false }).into(),
         strict: Some(more.flag),
     };
     request.format = match protocol {

@@ -25,7 +25,7 @@ use crate::exchange::targets::Targets;
 use crate::long_work::LongWork;
 use crate::request::attempt::{StartResult, TargetFailure, Turn};
 use crate::request::image_urls;
-use crate::request::outgoing;
+use crate::request::outgoing::{self, Draft};
 use crate::state::{Caller, GatewayState};
 
 /// A text request and the state of its attempts.
@@ -134,7 +134,12 @@ impl<D: TextEndpoint> TextDispatch<D> {
                 outgoing::replace_model(&mut splice, &self.parsed.model, model);
             }
             D::edit(server, self.parsed.notes, &mut splice);
-            outgoing::adapted(server, D::UPSTREAM_PROTOCOL, &splice, whole)
+            let draft = Draft {
+                protocol: D::UPSTREAM_PROTOCOL,
+                model: model.unwrap_or(&self.parsed.model),
+                is_relayed: true,
+            };
+            outgoing::adapted(server, draft, &splice, whole)
         };
         let (body, mut dropped) = self.state.long_work.run(whole.len(), adapt).await;
         if self.parsed.notes.hides_image_tools {
@@ -167,7 +172,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
             && (D::UPSTREAM_PROTOCOL, protocol) != (Protocol::Messages, Protocol::Messages);
         let envelope = server.envelope.as_ref().filter(|_| uses_envelopes);
         let (state, length) = (Arc::clone(&self.state), self.parsed.body.upload.bytes.len());
-        let encode = || self.encoded(server, protocol, model, envelope, turn.last);
+        let encode = || self.encoded(server, protocol, &model, envelope, turn.last);
         let (encoded, mut dropped) = state.long_work.run(length, encode).await?;
         let headers = if protocol == D::UPSTREAM_PROTOCOL {
             server.config.without_fixed(self.parsed.headers.clone())
@@ -176,7 +181,12 @@ impl<D: TextEndpoint> TextDispatch<D> {
         };
         let headers = turn.traced(self.with_affinity(server, headers));
         let whole = Bytes::from(encoded.body);
-        let (body, left_out) = outgoing::adapted(server, protocol, &Splice::new(&whole), &whole);
+        let draft = Draft {
+            protocol,
+            model: &model,
+            is_relayed: false,
+        };
+        let (body, left_out) = outgoing::adapted(server, draft, &Splice::new(&whole), &whole);
         // The gateway itself has set the options of the stream.
         dropped.extend(left_out.into_iter().filter(|name| name != "stream_options"));
         self.record.lose(&dropped);
@@ -250,7 +260,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         &mut self,
         server: &UpstreamTarget,
         protocol: Protocol,
-        model: String,
+        model: &str,
         envelope: Option<&Envelope>,
         is_last: bool,
     ) -> Result<(EncodedRequest, Vec<String>), TargetFailure> {
@@ -261,22 +271,17 @@ impl<D: TextEndpoint> TextDispatch<D> {
             dropped.retain(|name| name != "store");
         }
         let mut inbound = self.inbound(is_last).map_err(TargetFailure::fall_back)?;
-        inbound.request.model = model;
+        model.clone_into(&mut inbound.request.model);
         if let Some(envelope) = envelope {
             envelope.unseal(&mut inbound.request);
         }
-        let settings = server.settings(
-            &inbound.request.model,
-            self.parsed.streams,
-            envelope.is_some(),
-        );
+        let settings = server.settings(model, self.parsed.streams, envelope.is_some());
         let encoded = encode::request(protocol, &inbound.request, &settings)
             .map_err(TargetFailure::fall_back)?;
         // Of the paths in `inbound`, those with an index are in the field map as well.
-        let fields = inbound
-            .dropped
-            .into_iter()
-            .filter(|path| path.contains("[]"));
+        let has_index = |path: &String| path.contains('[') && !path.contains("[]");
+        let mut fields = inbound.dropped;
+        fields.retain(|path| !has_index(path));
         for name in encoded
             .dropped
             .iter()

@@ -13,7 +13,9 @@ use engine::{
 use wire::{Object, TextOr};
 
 use super::quirks::MaxTokensName;
-use super::{DroppedField, DroppedFields, ERROR_PREFIX, SCHEMA_NAME, Settings, schema, stops};
+use super::{
+    DroppedField, DroppedFields, ERROR_PREFIX, SCHEMA_NAME, Settings, history, schema, stops,
+};
 use crate::outbound::Protocol;
 
 pub(super) fn request(
@@ -28,7 +30,7 @@ pub(super) fn request(
         messages(&request.turns, settings, dropped)?,
     );
     let cap = request.max_output_tokens.map(super::count);
-    match settings.quirks.max_tokens_name(&request.model) {
+    match settings.quirks.max_tokens_name() {
         MaxTokensName::MaxTokens => body.max_tokens = cap,
         MaxTokensName::MaxCompletionTokens => body.max_completion_tokens = cap,
     }
@@ -37,8 +39,8 @@ pub(super) fn request(
         // The gateway records the usage even if the client did not request it.
         body.stream_options.get_or_insert_default().include_usage = Some(true);
     }
-    body.response_format = format(&request.format)?;
-    body.tools = super::tools(&request.tools, function_tool)?;
+    body.response_format = format(&request.format, dropped)?;
+    body.tools = super::tools(&request.tools, |tool| function_tool(tool, dropped))?;
     body.tool_choice = has_tools.then(|| tool_choice(&request.tool_choice));
     body.parallel_tool_calls = super::parallel_calls(request, settings, dropped);
     body.temperature = request.sampling.temperature;
@@ -46,7 +48,7 @@ pub(super) fn request(
     body.presence_penalty = request.sampling.presence_penalty;
     body.frequency_penalty = request.sampling.frequency_penalty;
     body.seed = request.sampling.seed;
-    body.stop = stops::sent(Protocol::Chat, request).map(TextOr::List);
+    body.stop = stops::sent(Protocol::Chat, request, settings).map(TextOr::List);
     body.logprobs = request.logprobs.map(|_| true);
     body.top_logprobs = super::alternatives(request);
     body.reasoning_effort = request
@@ -55,6 +57,7 @@ pub(super) fn request(
         .map(|effort| Effort::from(effort.as_str()));
     body.user.clone_from(&request.user);
     body.extra = extra(request);
+    super::drop_cached_prefixes(request, dropped);
     Ok(body)
 }
 
@@ -81,19 +84,25 @@ fn messages(
     let mut messages = Vec::new();
     // The images and documents of tool results, which the next message of the user carries.
     let mut held = Vec::new();
+    let turns = match settings.quirks.merge_system {
+        true => history::with_one_system(turns, dropped),
+        false => turns.into(),
+    };
     let both_assistant =
         |one: &Turn, next: &Turn| matches!((one, next), (Turn::Assistant(_), Turn::Assistant(_)));
     for turns in turns.chunk_by(both_assistant) {
         match turns {
-            [Turn::Tool(result)] => messages.push(tool(result, settings, &mut held)?),
-            [Turn::User(parts)] if held.is_empty() => messages.push(user(parts)?),
+            [Turn::Tool(result)] => messages.push(tool(result, settings, &mut held, dropped)?),
+            [Turn::User(parts)] if held.is_empty() => {
+                messages.push(user(parts, settings, dropped)?)
+            }
             [Turn::User(parts)] => {
                 let parts = [std::mem::take(&mut held), parts.clone()].concat();
-                messages.push(user(&parts)?);
+                messages.push(user(&parts, settings, dropped)?);
                 dropped.add(DroppedField::ToolResultPosition);
             }
             turns => {
-                flush(&mut held, &mut messages, dropped)?;
+                flush(&mut held, &mut messages, settings, dropped)?;
                 match turns {
                     [Turn::System(text)] => messages.push(system(text)),
                     turns => messages.extend(assistant(turns, settings, dropped)),
@@ -101,23 +110,41 @@ fn messages(
             }
         }
     }
-    flush(&mut held, &mut messages, dropped)?;
+    flush(&mut held, &mut messages, settings, dropped)?;
     if messages.is_empty() {
-        Err(super::empty_conversation())
-    } else {
-        Ok(messages)
+        return Err(super::empty_conversation());
     }
+    if settings.quirks.answer_results {
+        messages = with_answered_results(messages, dropped);
+    }
+    Ok(messages)
+}
+
+/// Adds a message of the assistant between each result of a call and a message of the user.
+fn with_answered_results(messages: Vec<Message>, dropped: &mut DroppedFields) -> Vec<Message> {
+    let mut answered: Vec<Message> = Vec::with_capacity(messages.len() + 1);
+    for message in messages {
+        if let (Some(Message::Tool(_)), Message::User(_)) = (answered.last(), &message) {
+            let mut answer = AssistantMessage::default();
+            answer.content = Some(TextOr::Text(ANSWER_TO_RESULTS.to_owned()));
+            answered.push(Message::Assistant(answer));
+            dropped.add(DroppedField::RoleSequence);
+        }
+        answered.push(message);
+    }
+    answered
 }
 
 /// Adds a message of the user with the images and documents of tool results, if there are any.
 fn flush(
     held: &mut Vec<UserPart>,
     messages: &mut Vec<Message>,
+    settings: &Settings,
     dropped: &mut DroppedFields,
 ) -> Result<(), EngineError> {
     if !held.is_empty() {
         dropped.add(DroppedField::ToolResultPosition);
-        messages.push(user(&std::mem::take(held))?);
+        messages.push(user(&std::mem::take(held), settings, dropped)?);
     }
     Ok(())
 }
@@ -126,16 +153,29 @@ fn system(text: &str) -> Message {
     Message::System(SystemMessage::new(text.into()))
 }
 
-fn user(parts: &[UserPart]) -> Result<Message, EngineError> {
-    let content = match parts {
-        [UserPart::Text(text)] => text.as_str().into(),
-        parts => TextOr::List(parts.iter().map(part).collect::<Result<_, _>>()?),
+fn user(
+    parts: &[UserPart],
+    settings: &Settings,
+    dropped: &mut DroppedFields,
+) -> Result<Message, EngineError> {
+    let mut encoded = Vec::with_capacity(parts.len());
+    for part in parts {
+        add_part(&mut encoded, part, settings, dropped)?;
+    }
+    let content = match encoded.as_slice() {
+        [Part::Text(text)] if text.extra.is_empty() => text.text.as_str().into(),
+        _ => TextOr::List(encoded),
     };
     Ok(Message::User(UserMessage::new(content)))
 }
 
-fn part(part: &UserPart) -> Result<Part, EngineError> {
-    Ok(match part {
+fn add_part(
+    parts: &mut Vec<Part>,
+    part: &UserPart,
+    settings: &Settings,
+    dropped: &mut DroppedFields,
+) -> Result<(), EngineError> {
+    parts.push(match part {
         UserPart::Text(text) => Part::Text(TextPart::new(text.clone())),
         UserPart::Image { source, detail } => {
             let mut url = ImageUrl::new(super::image_url(source));
@@ -148,7 +188,7 @@ fn part(part: &UserPart) -> Result<Part, EngineError> {
             data,
         } => {
             let mut file = FileSource::default();
-            file.filename.clone_from(name);
+            file.filename = Some(super::file_name(name.as_deref(), media_type));
             file.file_data = Some(super::data_url(media_type, data));
             Part::File(FilePart::new(file))
         }
@@ -157,7 +197,18 @@ fn part(part: &UserPart) -> Result<Part, EngineError> {
                 "This model takes no documents by their address: send their data.",
             ));
         }
-    })
+        UserPart::CacheBreakpoint(lifetime) => {
+            let members = match parts.last_mut() {
+                Some(Part::Text(part)) => Some(&mut part.extra),
+                Some(Part::Image(part)) => Some(&mut part.extra),
+                Some(Part::File(part)) => Some(&mut part.extra),
+                _ => None,
+            };
+            super::add_breakpoint(members, *lifetime, settings, dropped);
+            return Ok(());
+        }
+    });
+    Ok(())
 }
 
 /// Replaces `original`, which only Responses supports.
@@ -175,6 +226,7 @@ fn tool(
     result: &ToolResult,
     settings: &Settings,
     held: &mut Vec<UserPart>,
+    dropped: &mut DroppedFields,
 ) -> Result<Message, EngineError> {
     let mut content = String::new();
     if result.is_error {
@@ -183,6 +235,7 @@ fn tool(
     for part in &result.content {
         match part {
             UserPart::Text(text) => content.push_str(text),
+            UserPart::CacheBreakpoint(_) => dropped.add(DroppedField::CacheBreakpoint),
             other => held.push(other.clone()),
         }
     }
@@ -242,7 +295,10 @@ fn call(call: &engine::ToolCall, settings: &Settings) -> ToolCall {
     ))
 }
 
-fn format(format: &Format) -> Result<Option<ResponseFormat>, EngineError> {
+fn format(
+    format: &Format,
+    dropped: &mut DroppedFields,
+) -> Result<Option<ResponseFormat>, EngineError> {
     Ok(match format {
         Format::Text => None,
         Format::JsonObject => Some(ResponseFormat::JsonObject(PlainFormat::default())),
@@ -255,19 +311,23 @@ fn format(format: &Format) -> Result<Option<ResponseFormat>, EngineError> {
             let mut named = NamedSchema::new(name.as_deref().unwrap_or(SCHEMA_NAME).to_owned());
             named.description.clone_from(description);
             named.schema = Some(super::embed(schema)?);
-            named.strict = *strict;
+            named.strict = schema::permitted(*strict, schema, dropped);
             Some(ResponseFormat::JsonSchema(JsonSchemaFormat::new(named)))
         }
     })
 }
 
-fn function_tool(tool: &engine::Tool) -> Result<Tool, EngineError> {
+fn function_tool(tool: &engine::Tool, dropped: &mut DroppedFields) -> Result<Tool, EngineError> {
     let mut function = ToolFunction::new(tool.name.clone());
     function.description.clone_from(&tool.description);
-    function.parameters = tool.parameters.as_ref().map(super::embed).transpose()?;
+    function.parameters = schema::of_tool(tool, dropped)?;
     // Absent means false here, and that objects are made exact in Responses.
-    let permits_strict = || tool.parameters.as_ref().is_some_and(schema::permits_strict);
-    function.strict = tool.strict.unwrap_or_else(permits_strict).then_some(true);
+    let strict = match (tool.strict, &function.parameters) {
+        (None, Some(parameters)) => Some(schema::permits_strict(parameters)),
+        (strict, Some(parameters)) => schema::permitted(strict, parameters, dropped),
+        (strict, None) => strict,
+    };
+    function.strict = strict.filter(|strict| *strict);
     Ok(Tool::Function(FunctionTool::new(function)))
 }
 
@@ -282,3 +342,7 @@ fn tool_choice(choice: &engine::ToolChoice) -> ToolChoice {
         }
     }
 }
+
+/// What the assistant says between the results of calls and a message of the user, for servers that
+/// need it. An empty message would be refused.
+const ANSWER_TO_RESULTS: &str = "Understood.";

@@ -3,8 +3,8 @@
 mod thinking;
 
 use engine::{
-    AssistantPart, EngineError, Format, ImageSource, Sampling, TextRequest, ToolResult, Turn,
-    UserPart,
+    AssistantPart, CacheLifetime, EngineError, Format, ImageSource, Sampling, TextRequest,
+    ToolResult, Turn, UserPart,
 };
 use messages::{
     AnyTool, CustomTool, DataSource, DocumentBlock, ImageBlock, InputBlock, InputMessage,
@@ -12,9 +12,9 @@ use messages::{
     Source, TextBlock, ThinkingBlock, Tool, ToolChoice, ToolResultBlock, ToolUseBlock, UrlSource,
 };
 use serde_json::json;
-use wire::{DataUrl, Json, TextOr};
+use wire::{DataUrl, Json, Object, TextOr};
 
-use super::{DroppedField, DroppedFields, Settings, names, stops};
+use super::{DroppedField, DroppedFields, Settings, names, schema, stops};
 use crate::envelope::is_envelope;
 use crate::outbound::Protocol;
 
@@ -35,14 +35,14 @@ pub(super) fn request(
             .unwrap_or(settings.max_tokens)
             .max(1),
     ));
-    body.system = system(&request.turns);
+    body.system = system(request);
     body.stream = settings.stream.then_some(true);
-    body.stop_sequences = stops::sent(Protocol::Messages, request);
+    body.stop_sequences = stops::sent(Protocol::Messages, request, settings);
     body.temperature = sampling.temperature;
     body.top_p = sampling.top_p;
     body.top_k = sampling.top_k.map(super::count);
     set_tools(&mut body, request, settings, dropped)?;
-    body.output_config = output_config(request)?;
+    body.output_config = output_config(request, dropped)?;
     thinking::set(&mut body, request, settings, dropped);
     if let Some(user) = user {
         body.metadata.get_or_insert_default().user_id = Some(user.clone());
@@ -74,16 +74,31 @@ fn sampling(requested: &Sampling, settings: &Settings, dropped: &mut DroppedFiel
     Sampling::default()
 }
 
-/// Collects all system texts, each as a block of its own.
-fn system(turns: &[Turn]) -> Option<TextOr<InputBlock>> {
+/// Collects all system texts, each as a block of its own. The prefix that should be cached ends with
+/// the texts before the conversation.
+fn system(request: &TextRequest) -> Option<TextOr<InputBlock>> {
+    let turns = &request.turns;
     let texts = turns.iter().filter_map(|turn| match turn {
         Turn::System(text) if !is_blank(text) => Some(text),
         _ => None,
     });
-    match texts.collect::<Vec<_>>().as_slice() {
-        [] => None,
-        [only] => Some(TextOr::Text((*only).clone())),
-        several => Some(TextOr::List(several.iter().map(|one| text(one)).collect())),
+    let texts: Vec<_> = texts.collect();
+    match (texts.as_slice(), request.cached.system) {
+        ([], _) => None,
+        ([only], None) => Some(TextOr::Text((*only).clone())),
+        (several, None) => Some(TextOr::List(several.iter().map(|one| text(one)).collect())),
+        (several, Some(lifetime)) => {
+            let is_leading = |turn: &&Turn| matches!(turn, Turn::System(_));
+            let leading = turns.iter().take_while(is_leading);
+            let leading =
+                leading.filter(|turn| !matches!(turn, Turn::System(text) if is_blank(text)));
+            let mut blocks: Vec<_> = several.iter().map(|one| text(one)).collect();
+            let last = leading.count().checked_sub(1);
+            if let Some(InputBlock::Text(block)) = last.and_then(|last| blocks.get_mut(last)) {
+                add_cache_control(&mut block.extra, lifetime);
+            }
+            Some(TextOr::List(blocks))
+        }
     }
 }
 
@@ -154,11 +169,15 @@ fn blocks(parts: &[UserPart]) -> Result<Vec<InputBlock>, EngineError> {
     let parts = parts
         .iter()
         .filter(|part| !matches!(part, UserPart::Text(text) if is_blank(text)));
-    parts.map(block).collect()
+    let mut blocks = Vec::new();
+    for part in parts {
+        add_block(&mut blocks, part)?;
+    }
+    Ok(blocks)
 }
 
-fn block(part: &UserPart) -> Result<InputBlock, EngineError> {
-    Ok(match part {
+fn add_block(blocks: &mut Vec<InputBlock>, part: &UserPart) -> Result<(), EngineError> {
+    blocks.push(match part {
         UserPart::Text(content) => text(content),
         UserPart::Image { source, .. } => InputBlock::Image(ImageBlock::new(image_source(source))),
         UserPart::File {
@@ -175,7 +194,30 @@ fn block(part: &UserPart) -> Result<InputBlock, EngineError> {
             document.title.clone_from(name);
             InputBlock::Document(document)
         }
-    })
+        UserPart::CacheBreakpoint(lifetime) => {
+            let members = match blocks.last_mut() {
+                Some(InputBlock::Text(block)) => Some(&mut block.extra),
+                Some(InputBlock::Image(block)) => Some(&mut block.extra),
+                Some(InputBlock::Document(block)) => Some(&mut block.extra),
+                _ => None,
+            };
+            if let Some(members) = members {
+                add_cache_control(members, *lifetime);
+            }
+            return Ok(());
+        }
+    });
+    Ok(())
+}
+
+/// Adds a breakpoint of the prompt cache
+/// (<https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching>).
+fn add_cache_control(members: &mut Object, lifetime: CacheLifetime) {
+    let mark = match lifetime {
+        CacheLifetime::Short => json!({ "type": "ephemeral" }),
+        CacheLifetime::Long => json!({ "type": "ephemeral", "ttl": "1h" }),
+    };
+    members.insert("cache_control".to_owned(), mark);
 }
 
 fn text(text: &str) -> InputBlock {
@@ -261,7 +303,8 @@ fn assistant_blocks(
                 )));
             }
             AssistantPart::Call(call) => {
-                let block = ToolUseBlock::new(call_id(&call.id), call.name.clone(), input(call)?);
+                let block =
+                    ToolUseBlock::new(call_id(&call.id), call.name.clone(), input(call, dropped)?);
                 blocks.push(InputBlock::ToolUse(block));
             }
         }
@@ -269,19 +312,17 @@ fn assistant_blocks(
     Ok(blocks)
 }
 
-/// Parses the arguments of a call, which have to be an object in this protocol.
-fn input(call: &engine::ToolCall) -> Result<Json, EngineError> {
+/// Parses the arguments of an earlier call, which have to be an object in this protocol. Others, such
+/// as those that the model did not end, become its only member.
+fn input(call: &engine::ToolCall, dropped: &mut DroppedFields) -> Result<Json, EngineError> {
     if is_blank(&call.arguments) {
         return Ok(json!({}).into());
     }
     match serde_json::from_str::<Json>(&call.arguments) {
         Ok(input) if input.is_object() => super::embed(&input),
         _ => {
-            let sentence = format!(
-                "The arguments of the call of '{}' are not a JSON object, as this model needs it.",
-                call.name
-            );
-            Err(super::unsupported(sentence))
+            dropped.add(DroppedField::Arguments);
+            Ok(json!({ "arguments": call.arguments }).into())
         }
     }
 }
@@ -298,7 +339,12 @@ fn set_tools(
     dropped: &mut DroppedFields,
 ) -> Result<(), EngineError> {
     if !request.tools.is_empty() {
-        body.tools = Some(tools(&request.tools)?);
+        let mut tools = tools(&request.tools, dropped)?;
+        if let (Some(Tool::Custom(last)), Some(lifetime)) = (tools.last_mut(), request.cached.tools)
+        {
+            add_cache_control(&mut last.extra, lifetime);
+        }
+        body.tools = Some(tools);
         body.tool_choice = tool_choice(request, settings, dropped);
         return Ok(());
     }
@@ -306,30 +352,22 @@ fn set_tools(
     called.sort();
     called.dedup();
     if !called.is_empty() {
-        let tool = |name: &&String| Tool::Custom(CustomTool::new((*name).clone(), no_schema()));
+        let tool = |name: &&String| Tool::Custom(CustomTool::new((*name).clone(), schema::empty()));
         body.tools = Some(called.iter().map(tool).collect());
         body.tool_choice = Some(ToolChoice::None(AnyTool::default()));
     }
     Ok(())
 }
 
-fn tools(tools: &[engine::Tool]) -> Result<Vec<Tool>, EngineError> {
+fn tools(tools: &[engine::Tool], dropped: &mut DroppedFields) -> Result<Vec<Tool>, EngineError> {
     let tool = |tool: &engine::Tool| {
-        let schema = match &tool.parameters {
-            Some(schema) => super::embed(schema)?,
-            None => no_schema(),
-        };
+        let schema = schema::of_tool(tool, dropped)?.unwrap_or_else(schema::empty);
         // `strict` is left out, because not every version of the protocol supports it.
         let mut custom = CustomTool::new(tool.name.clone(), schema);
         custom.description.clone_from(&tool.description);
         Ok(Tool::Custom(custom))
     };
     tools.iter().map(tool).collect()
-}
-
-/// Returns the schema of a function whose arguments are not known.
-fn no_schema() -> Json {
-    json!({ "type": "object", "properties": {} }).into()
 }
 
 /// Encodes the tool choice, which also carries `disable_parallel_tool_use`.
@@ -355,12 +393,15 @@ fn tool_choice(
 }
 
 /// Encodes the format of the output.
-fn output_config(request: &TextRequest) -> Result<Option<OutputConfig>, EngineError> {
+fn output_config(
+    request: &TextRequest,
+    dropped: &mut DroppedFields,
+) -> Result<Option<OutputConfig>, EngineError> {
     let mut config = OutputConfig::default();
     config.format = match &request.format {
         Format::Text => None,
         Format::JsonSchema { schema, .. } => Some(OutputFormat::JsonSchema(JsonSchemaFormat::new(
-            super::embed(schema)?,
+            schema::for_claude_answer(schema, dropped)?,
         ))),
         Format::JsonObject => {
             let sentence =

@@ -1,8 +1,6 @@
 //! Encodes requests for Responses
 //! (<https://platform.openai.com/docs/api-reference/responses/create>).
 
-use std::collections::HashSet;
-
 use engine::{AssistantPart, EngineError, TextRequest, ToolResult, Turn, UserPart};
 use responses::{
     Effort, FilePart, Format, FunctionCall, FunctionCallOutput, FunctionChoice, FunctionTool,
@@ -12,8 +10,7 @@ use responses::{
 };
 use wire::TextOr;
 
-use super::quirks::is_reasoning_model;
-use super::{DroppedField, DroppedFields, ERROR_PREFIX, SCHEMA_NAME, Settings};
+use super::{DroppedField, DroppedFields, ERROR_PREFIX, SCHEMA_NAME, Settings, schema};
 use crate::envelope::is_envelope;
 use crate::outbound::signed;
 
@@ -31,14 +28,14 @@ pub(super) fn request(
     body.instructions = instructions;
     body.max_output_tokens = cap(request, dropped);
     body.stream = settings.stream.then_some(true);
-    body.tools = super::tools(&request.tools, function_tool)?;
+    body.tools = super::tools(&request.tools, |tool| function_tool(tool, dropped))?;
     body.tool_choice = has_tools.then(|| tool_choice(&request.tool_choice));
     body.parallel_tool_calls = super::parallel_calls(request, settings, dropped);
     body.temperature = request.sampling.temperature;
     body.top_p = request.sampling.top_p;
     body.presence_penalty = request.sampling.presence_penalty;
     body.frequency_penalty = request.sampling.frequency_penalty;
-    body.text = text(request)?;
+    body.text = text(request, dropped)?;
     body.reasoning = reasoning(&request.reasoning);
     // The gateway stores nothing, so the upstream must not store anything either.
     body.store = Some(false);
@@ -50,6 +47,7 @@ pub(super) fn request(
     body.prompt_cache_key.clone_from(&labels.prompt_cache_key);
     body.service_tier.clone_from(&labels.service_tier);
     body.metadata.clone_from(&labels.metadata);
+    super::drop_cached_prefixes(request, dropped);
     Ok(body)
 }
 
@@ -70,7 +68,7 @@ fn include(request: &TextRequest, settings: &Settings) -> Option<Vec<String>> {
     let reasoning = &request.reasoning;
     let reasons = match reasoning.effort {
         Some(effort) => effort != engine::Effort::None,
-        None => reasoning.encrypted || is_reasoning_model(&request.model),
+        None => reasoning.encrypted || settings.quirks.reasons,
     };
     let sealed = (settings.sealed && reasons).then_some(Request::ENCRYPTED_REASONING);
     let logprobs = request.logprobs.map(|_| Request::LOGPROBS);
@@ -100,38 +98,40 @@ fn input(
     dropped: &mut DroppedFields,
 ) -> Result<Vec<Item>, EngineError> {
     let mut items = Vec::new();
-    let mut call_ids = HashSet::new();
     for turn in turns {
+        if !matches!(turn, Turn::Assistant(_)) {
+            drop_cut_reasoning(&mut items, dropped);
+        }
         match turn {
             Turn::System(text) => items.push(message(
                 Role::System,
                 vec![Part::InputText(text_part(text))],
             )),
-            Turn::User(parts) => items.push(message(Role::User, self::parts(parts)?)),
+            Turn::User(parts) => {
+                items.push(message(Role::User, self::parts(parts, settings, dropped)?))
+            }
             Turn::Assistant(parts) => {
-                let calls = parts.iter().filter_map(|part| match part {
-                    AssistantPart::Call(call) => Some(call.id.as_str()),
-                    _ => None,
-                });
-                call_ids.extend(calls);
                 for part in parts {
                     add_assistant_part(&mut items, part, settings, dropped);
                 }
             }
-            Turn::Tool(result) if call_ids.contains(result.call_id.as_str()) => {
-                items.push(output(result, settings)?);
-            }
-            Turn::Tool(_) => {
-                return Err(super::unsupported(
-                    "The result of a tool has no call before it.",
-                ));
-            }
+            Turn::Tool(result) => items.push(output(result, settings, dropped)?),
         }
     }
+    drop_cut_reasoning(&mut items, dropped);
     if items.is_empty() {
         Err(super::empty_conversation())
     } else {
         Ok(items)
+    }
+}
+
+/// Leaves out reasoning at the end that no other item of the turn follows: "Item of type 'reasoning'
+/// was provided without its required following item".
+fn drop_cut_reasoning(items: &mut Vec<Item>, dropped: &mut DroppedFields) {
+    while let Some(Item::Reasoning(_)) = items.last() {
+        items.pop();
+        dropped.add(DroppedField::Reasoning);
     }
 }
 
@@ -189,14 +189,23 @@ fn reasoning_item(text: &str, signature: &str) -> Reasoning {
     item
 }
 
-fn output(result: &ToolResult, settings: &Settings) -> Result<Item, EngineError> {
+fn output(
+    result: &ToolResult,
+    settings: &Settings,
+    dropped: &mut DroppedFields,
+) -> Result<Item, EngineError> {
     let prefix = if result.is_error { ERROR_PREFIX } else { "" };
     let output = match result.content.as_slice() {
         [] => prefix.into(),
         [UserPart::Text(text)] => format!("{prefix}{text}").into(),
         content => {
             let prefix = result.is_error.then(|| Part::InputText(text_part(prefix)));
-            TextOr::List(prefix.into_iter().chain(parts(content)?).collect())
+            TextOr::List(
+                prefix
+                    .into_iter()
+                    .chain(parts(content, settings, dropped)?)
+                    .collect(),
+            )
         }
     };
     let mut output = FunctionCallOutput::new(output);
@@ -204,12 +213,25 @@ fn output(result: &ToolResult, settings: &Settings) -> Result<Item, EngineError>
     Ok(Item::FunctionCallOutput(output))
 }
 
-fn parts(parts: &[UserPart]) -> Result<Vec<Part>, EngineError> {
-    parts.iter().map(part).collect()
+fn parts(
+    parts: &[UserPart],
+    settings: &Settings,
+    dropped: &mut DroppedFields,
+) -> Result<Vec<Part>, EngineError> {
+    let mut encoded = Vec::with_capacity(parts.len());
+    for part in parts {
+        add_part(&mut encoded, part, settings, dropped)?;
+    }
+    Ok(encoded)
 }
 
-fn part(part: &UserPart) -> Result<Part, EngineError> {
-    Ok(match part {
+fn add_part(
+    parts: &mut Vec<Part>,
+    part: &UserPart,
+    settings: &Settings,
+    dropped: &mut DroppedFields,
+) -> Result<(), EngineError> {
+    parts.push(match part {
         UserPart::Text(text) => Part::InputText(text_part(text)),
         UserPart::Image { source, detail } => {
             let mut image = ImagePart::default();
@@ -227,7 +249,7 @@ fn part(part: &UserPart) -> Result<Part, EngineError> {
         } => {
             super::check_data(media_type, data)?;
             let mut file = FilePart::default();
-            file.filename.clone_from(name);
+            file.filename = Some(super::file_name(name.as_deref(), media_type));
             file.file_data = Some(super::data_url(media_type, data));
             Part::File(file)
         }
@@ -237,16 +259,31 @@ fn part(part: &UserPart) -> Result<Part, EngineError> {
             file.file_url = Some(url.clone());
             Part::File(file)
         }
-    })
+        UserPart::CacheBreakpoint(lifetime) => {
+            let members = match parts.last_mut() {
+                Some(Part::InputText(part)) => Some(&mut part.extra),
+                Some(Part::Image(part)) => Some(&mut part.extra),
+                Some(Part::File(part)) => Some(&mut part.extra),
+                _ => None,
+            };
+            super::add_breakpoint(members, *lifetime, settings, dropped);
+            return Ok(());
+        }
+    });
+    Ok(())
 }
 
-fn function_tool(tool: &engine::Tool) -> Result<Tool, EngineError> {
+fn function_tool(tool: &engine::Tool, dropped: &mut DroppedFields) -> Result<Tool, EngineError> {
     // Absent, the schema would be made exact, so that optional parameters become required:
     // https://platform.openai.com/docs/guides/function-calling#strict-mode
     let mut function = FunctionTool::new(tool.name.clone());
     function.description.clone_from(&tool.description);
-    function.parameters = tool.parameters.as_ref().map(super::embed).transpose()?;
-    function.strict = tool.strict;
+    function.parameters = schema::of_tool(tool, dropped)?;
+    let parameters = function.parameters.as_ref();
+    function.strict = match parameters {
+        Some(parameters) => schema::permitted(tool.strict, parameters, dropped),
+        None => tool.strict,
+    };
     Ok(Tool::Function(function))
 }
 
@@ -261,7 +298,10 @@ fn tool_choice(choice: &engine::ToolChoice) -> ToolChoice {
     }
 }
 
-fn text(request: &TextRequest) -> Result<Option<TextOptions>, EngineError> {
+fn text(
+    request: &TextRequest,
+    dropped: &mut DroppedFields,
+) -> Result<Option<TextOptions>, EngineError> {
     let format = match &request.format {
         engine::Format::Text => None,
         engine::Format::JsonObject => Some(Format::JsonObject(PlainFormat::default())),
@@ -274,7 +314,7 @@ fn text(request: &TextRequest) -> Result<Option<TextOptions>, EngineError> {
             let name = name.as_deref().unwrap_or(SCHEMA_NAME).to_owned();
             let mut format = JsonSchemaFormat::new(name, super::embed(schema)?);
             format.description.clone_from(description);
-            format.strict = *strict;
+            format.strict = schema::permitted(*strict, schema, dropped);
             Some(Format::JsonSchema(format))
         }
     };

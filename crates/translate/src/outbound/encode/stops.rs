@@ -2,12 +2,16 @@
 
 use engine::{EngineError, TextRequest};
 
-use super::quirks::is_reasoning_model;
+use super::Settings;
 use crate::outbound::Protocol;
 
 /// Returns the stop sequences that the upstream gets.
-pub(super) fn sent(protocol: Protocol, request: &TextRequest) -> Option<Vec<String>> {
-    let taken = |stop: &&String| takes(protocol, request, stop);
+pub(super) fn sent(
+    protocol: Protocol,
+    request: &TextRequest,
+    settings: &Settings,
+) -> Option<Vec<String>> {
+    let taken = |stop: &&String| takes(protocol, request, settings, stop);
     let sent: Vec<_> = request.stop.iter().filter(taken).cloned().collect();
     (!sent.is_empty()).then_some(sent)
 }
@@ -16,8 +20,9 @@ pub(super) fn sent(protocol: Protocol, request: &TextRequest) -> Option<Vec<Stri
 pub(super) fn applied(
     protocol: Protocol,
     request: &TextRequest,
+    settings: &Settings,
 ) -> Result<Vec<String>, EngineError> {
-    let is_applied = |stop: &&String| !stop.is_empty() && !takes(protocol, request, stop);
+    let is_applied = |stop: &&String| !stop.is_empty() && !takes(protocol, request, settings, stop);
     let applied: Vec<_> = request.stop.iter().filter(is_applied).cloned().collect();
     match applied.len() {
         0..=MAX_APPLIED => Ok(applied),
@@ -29,12 +34,12 @@ pub(super) fn applied(
 
 /// Returns true if the upstream takes a stop sequence. Responses has none
 /// (<https://platform.openai.com/docs/api-reference/responses/create>), Chat Completions takes four,
-/// but none for reasoning models (<https://platform.openai.com/docs/api-reference/chat/create>), and
+/// but some models none (<https://platform.openai.com/docs/api-reference/chat/create>), and
 /// Anthropic refuses white space (<https://github.com/BerriAI/litellm/issues/3286>).
-fn takes(protocol: Protocol, request: &TextRequest, stop: &str) -> bool {
+fn takes(protocol: Protocol, request: &TextRequest, settings: &Settings, stop: &str) -> bool {
     match protocol {
         Protocol::Responses => false,
-        Protocol::Chat => request.stop.len() <= MAX_SENT && !is_reasoning_model(&request.model),
+        Protocol::Chat => request.stop.len() <= MAX_SENT && !settings.quirks.apply_stops,
         Protocol::Messages => !stop.trim().is_empty(),
     }
 }

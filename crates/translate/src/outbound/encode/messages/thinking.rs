@@ -17,7 +17,7 @@ pub(super) fn set(
     dropped: &mut DroppedFields,
 ) {
     let reasoning = &request.reasoning;
-    let form = settings.quirks.thinking(&request.model);
+    let form = settings.quirks.thinking();
     if reasoning.effort == Some(engine::Effort::None) {
         if form != ThinkingForm::Off {
             body.thinking = Some(Thinking::Disabled(ThinkingMode::default()));

@@ -1,0 +1,305 @@
+//! The rules of vendors: which members, values and combinations their servers take for a model, as
+//! data, and what is done to a request that breaks one.
+//!
+//! The rules that the gateway knows are in `rules.toml`; operators add their own in the same form.
+//! Rules about members are applied to the encoded request; the others are settings of the encoder.
+
+mod edit;
+mod pattern;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use wire::MemberPath;
+
+pub use self::pattern::Pattern;
+use crate::outbound::Protocol;
+use crate::outbound::encode::{Quirks, ThinkingForm};
+
+/// The rules that the gateway knows, as TOML: an array of tables [`Rule`] with the name `rule`.
+pub const BUILT_IN: &str = include_str!("rules/rules.toml");
+
+/// A rule of a vendor.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// The name by which it is switched off.
+    #[schemars(example = &"house-temperature")]
+    pub id: String,
+    /// The presets whose upstreams have it. Absent: all upstreams.
+    #[serde(default)]
+    #[schemars(example = ["vllm"])]
+    pub presets: Vec<String>,
+    /// The protocols of the upstreams that have it. Absent: all.
+    #[serde(default)]
+    #[schemars(example = ["chat"])]
+    pub protocols: Vec<Protocol>,
+    /// Patterns of the upstream's names of models, in which `*` stands for any text. Absent: all.
+    #[serde(default)]
+    #[schemars(example = ["house-*"])]
+    pub models: Vec<Pattern>,
+    /// Patterns of models that match `models` and do not have it.
+    #[serde(default)]
+    #[schemars(example = ["house-chat*"])]
+    pub except: Vec<Pattern>,
+    /// The members that it concerns, such as `temperature` or `messages[].name`.
+    #[serde(default)]
+    #[schemars(example = ["temperature"])]
+    pub members: Vec<MemberPath>,
+    /// What is done to a request.
+    #[schemars(example = &"drop")]
+    pub action: Action,
+    /// The page of the vendor, or the report, that it comes from.
+    #[serde(default)]
+    pub source: String,
+    /// The month in which the source was read, such as `2026-11`.
+    #[serde(default)]
+    pub read: String,
+}
+
+/// What a rule does to a request.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Action {
+    /// The members are left out.
+    Drop,
+    /// The members are left out where the object also has a member of this name.
+    DropBeside(String),
+    /// The members get this name. A member that has it already is kept instead.
+    Rename(String),
+    /// The members get this value where they are missing.
+    Default(serde_json::Value),
+    /// Other words than `known` are replaced as `instead` says, or left out.
+    Words {
+        /// The words that the server takes.
+        known: Vec<String>,
+        /// Words to send in place of those that it does not take.
+        #[serde(default)]
+        instead: BTreeMap<String, String>,
+    },
+    /// Numbers outside of the range become its nearest end.
+    Range {
+        /// The least number.
+        least: Option<f64>,
+        /// The greatest number.
+        most: Option<f64>,
+    },
+    /// Texts with more characters than this are replaced by a hash, the same for the same text.
+    Label(usize),
+    /// Thinking is requested in this form of Messages.
+    Thinking(ThinkingForm),
+    /// The model reasons also if the request sets no effort.
+    Reasons,
+    /// All system messages become one, at the beginning.
+    MergeSystem,
+    /// A message of the assistant stands between the results of calls and a message of the user.
+    AnswerResults,
+    /// Explicit breakpoints of the prompt cache are sent in OpenAI's protocols.
+    CacheBreakpoints,
+    /// The gateway ends answers at the stop sequences, which are not sent.
+    ApplyStops,
+}
+
+impl Action {
+    /// Returns true if it edits the members of encoded requests.
+    fn edits_members(&self) -> bool {
+        !matches!(
+            self,
+            Self::Thinking(_)
+                | Self::Reasons
+                | Self::MergeSystem
+                | Self::AnswerResults
+                | Self::CacheBreakpoints
+                | Self::ApplyStops
+        )
+    }
+
+    /// Returns true if it may add members to requests that do not have them.
+    fn adds_members(&self) -> bool {
+        matches!(self, Self::Default(_))
+    }
+
+    /// Returns the name of the member that an edit of `path` adds.
+    fn new_name(&self, path: &MemberPath) -> Option<String> {
+        match self {
+            Self::Rename(to) => Some(to.clone()),
+            Self::Default(_) => Some(path.first().to_owned()),
+            _ => None,
+        }
+    }
+}
+
+/// The action in words.
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Drop => f.write_str("left out"),
+            Self::DropBeside(name) => write!(f, "left out beside `{name}`"),
+            Self::Rename(name) => write!(f, "sent as `{name}`"),
+            Self::Default(value) => write!(f, "`{value}` if absent"),
+            Self::Words { known, instead } => {
+                write!(f, "one of `{}`", known.join("`, `"))?;
+                let mut instead = instead.iter();
+                instead.try_for_each(|(word, other)| write!(f, ", `{other}` for `{word}`"))
+            }
+            Self::Range { least, most } => match (least, most) {
+                (Some(least), Some(most)) => write!(f, "from {least} to {most}"),
+                (Some(least), None) => write!(f, "at least {least}"),
+                (None, Some(most)) => write!(f, "at most {most}"),
+                (None, None) => f.write_str("any number"),
+            },
+            Self::Label(longest) => write!(f, "a hash if longer than {longest} characters"),
+            Self::Thinking(form) => write!(f, "thinking has the form `{form}`"),
+            Self::Reasons => f.write_str("reasons without a request for it"),
+            Self::MergeSystem => f.write_str("system messages become one, at the beginning"),
+            Self::AnswerResults => {
+                f.write_str("the assistant says something between results and the user")
+            }
+            Self::ApplyStops => f.write_str("the gateway applies stop sequences"),
+            Self::CacheBreakpoints => {
+                f.write_str("cache breakpoints are `prompt_cache_breakpoint`")
+            }
+        }
+    }
+}
+
+/// The rule in one line.
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.id)?;
+        if !self.members.is_empty() {
+            write!(f, "{}: ", listed(&self.members))?;
+        }
+        write!(f, "{}", self.action)?;
+        if !self.models.is_empty() {
+            write!(f, "; models {}", listed(&self.models))?;
+        }
+        if !self.except.is_empty() {
+            write!(f, ", not {}", listed(&self.except))?;
+        }
+        write!(f, " ({})", self.source)
+    }
+}
+
+fn listed(items: &[impl fmt::Display]) -> String {
+    let items: Vec<_> = items.iter().map(ToString::to_string).collect();
+    items.join(", ")
+}
+
+impl Rule {
+    /// Returns true if upstreams with this preset and protocol have the rule.
+    #[must_use]
+    pub fn is_of(&self, preset: Option<&str>, protocol: Protocol) -> bool {
+        let has_preset = |preset: &str| self.presets.iter().any(|own| own == preset);
+        (self.presets.is_empty() || preset.is_some_and(has_preset))
+            && (self.protocols.is_empty() || self.protocols.contains(&protocol))
+    }
+
+    /// Checks that the rule means something.
+    ///
+    /// # Errors
+    /// A sentence that names the setting, what was found and what is accepted.
+    pub fn check(&self) -> Result<(), String> {
+        let id = &self.id;
+        if id.is_empty() {
+            return Err("id: a name is needed".to_owned());
+        }
+        match (self.action.edits_members(), self.members.as_slice()) {
+            (true, []) => return Err(format!("'{id}': members: at least one is needed")),
+            (false, [first, ..]) => {
+                let sentence = format!("'{id}': members: '{first}' has no meaning for this action");
+                return Err(sentence);
+            }
+            _ => {}
+        }
+        if let Action::Range {
+            least: Some(least),
+            most: Some(most),
+        } = self.action
+            && least > most
+        {
+            return Err(format!("'{id}': action: {least} is more than {most}"));
+        }
+        let is_lost = matches!(
+            self.action,
+            Action::Drop | Action::DropBeside(_) | Action::Rename(_)
+        );
+        let is_needed = |path: &&MemberPath| NEEDED.contains(&path.as_str());
+        match self.members.iter().find(is_needed) {
+            Some(path) if is_lost => Err(format!(
+                "'{id}': members: '{path}' is needed by every request"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn is_for(&self, model: &str) -> bool {
+        let matches = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(model));
+        (self.models.is_empty() || matches(&self.models)) && !matches(&self.except)
+    }
+}
+
+/// The rules of an upstream. Where two contradict each other, the later one counts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rules(Vec<Rule>);
+
+impl Rules {
+    /// Creates the rules of an upstream.
+    #[must_use]
+    pub fn new(rules: Vec<Rule>) -> Self {
+        Self(rules)
+    }
+
+    /// Returns the rules for a model, by the upstream's name of it.
+    pub fn of_model(&self, model: &str) -> impl Iterator<Item = &Rule> {
+        self.0.iter().filter(move |rule| rule.is_for(model))
+    }
+
+    /// Returns the settings of the encoder for a model. The operator's `quirks` count before the
+    /// rules.
+    #[must_use]
+    pub fn encoding(&self, model: &str, quirks: Quirks) -> Quirks {
+        let mut encoding = quirks;
+        for rule in self.of_model(model) {
+            match &rule.action {
+                Action::Thinking(form) => encoding.thinking = quirks.thinking.or(Some(*form)),
+                Action::Reasons => encoding.reasons = true,
+                Action::MergeSystem => encoding.merge_system = true,
+                Action::AnswerResults => encoding.answer_results = true,
+                Action::CacheBreakpoints => encoding.cache_breakpoints = true,
+                Action::ApplyStops => encoding.apply_stops = true,
+                _ => {}
+            }
+        }
+        encoding
+    }
+
+    /// Returns true if a top-level member is always left out for a model.
+    #[must_use]
+    pub fn drops(&self, model: &str, member: &str) -> bool {
+        self.of_model(model).any(|rule| {
+            rule.action == Action::Drop && rule.members.iter().any(|path| path.as_str() == member)
+        })
+    }
+
+    /// Returns true if a request for a model may need an edit.
+    #[must_use]
+    pub fn edits_requests(&self, model: &str) -> bool {
+        self.of_model(model).any(|rule| rule.action.edits_members())
+    }
+
+    /// Returns a request as the server takes it for a model, and the paths of the members that were
+    /// left out or have another value. The request is `None` if it does not change.
+    ///
+    /// Members that get another name and those that are added are not reported, because the request
+    /// still means the same.
+    #[must_use]
+    pub fn edit(&self, model: &str, body: &[u8]) -> (Option<Vec<u8>>, Vec<String>) {
+        edit::edit(self.of_model(model), body)
+    }
+}
+
+/// The members without which a request means nothing.
+const NEEDED: [&str; 4] = ["input", "messages", "model", "stream"];

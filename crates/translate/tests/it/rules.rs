@@ -1,0 +1,288 @@
+//! Requests as the rules of vendors want them.
+
+use serde_json::{Value, json};
+use sluicegate_translate::outbound::Protocol::{self, Chat, Messages, Responses};
+use sluicegate_translate::outbound::encode::{self, Quirks, Settings};
+use sluicegate_translate::rules::{BUILT_IN, Rule, Rules};
+
+use crate::clients::{SETTINGS, neutral};
+use crate::vendor_rules::body;
+
+/// The rules that the gateway knows for an upstream.
+pub(crate) fn rules_of(preset: Option<&str>, protocol: Protocol) -> Rules {
+    let mut file: toml::Table = toml::from_str(BUILT_IN).unwrap();
+    let rules: Vec<Rule> = file.remove("rule").unwrap().try_into().unwrap();
+    let own = rules
+        .into_iter()
+        .filter(|rule| rule.is_of(preset, protocol));
+    Rules::new(own.collect())
+}
+
+/// Returns the request of a client as an upstream gets it by its rules, and the names of what was
+/// left out or changed.
+pub(crate) fn served(
+    client: Protocol,
+    (preset, upstream): (Option<&str>, Protocol),
+    request: &Value,
+) -> (Value, Vec<String>) {
+    let model = request["model"].as_str().unwrap();
+    let rules = rules_of(preset, upstream);
+    let inbound = neutral(client, request.to_string().as_bytes())
+        .unwrap()
+        .unwrap();
+    let settings = Settings {
+        sampling: !rules.drops(model, "temperature"),
+        quirks: rules.encoding(model, Quirks::NONE),
+        ..SETTINGS
+    };
+    let encoded = encode::request(upstream, &inbound.request, &settings).unwrap();
+    let (edited, changed) = rules.edit(model, &encoded.body);
+    let dropped = encoded.dropped.iter().map(ToString::to_string);
+    let fields = inbound.dropped.into_iter();
+    let names = dropped.chain(changed).chain(fields).collect();
+    let body = serde_json::from_slice(&edited.unwrap_or(encoded.body)).unwrap();
+    (body, names)
+}
+
+/// `user` and `safety_identifier` have at most 64 characters:
+/// <https://platform.openai.com/docs/api-reference/responses/create>. The value is that of Claude
+/// Code, and the hash its SHA-256.
+#[test]
+fn a_label_that_is_too_long_becomes_the_same_hash_each_time() {
+    let user = format!(
+        r#"{{"device_id": "{}", "account_uuid": "", "session_id": "0f0e0d0c-1111-4222-8333-444455556666"}}"#,
+        "5f".repeat(32)
+    );
+    let fields = json!({ "model": "gpt-5.1", "metadata": { "user_id": user } });
+    for upstream in [Chat, Responses] {
+        let (sent, changed) = served(Messages, (None, upstream), &body(Messages, fields.clone()));
+        assert_eq!(
+            sent["user"],
+            "4382e827a900a2aa904da7290d54c1d755f57542c21515c2e1b899cffa4703e1"
+        );
+        assert_eq!(changed, ["user"]);
+    }
+    // 64 characters fit, whatever their length in bytes.
+    let fits = "ä".repeat(64);
+    for (field, client, upstream) in [
+        ("safety_identifier", Chat, Responses),
+        ("prompt_cache_key", Chat, Responses),
+        ("user", Responses, Chat),
+    ] {
+        let label = |label: &str| {
+            let request = body(client, json!({ field: label }));
+            served(client, (None, upstream), &request).0[field].clone()
+        };
+        assert_eq!(label(&fits), fits);
+        let hash = label(&format!("{fits}a"));
+        assert_eq!(hash.as_str().unwrap().len(), 64);
+        assert_eq!(hash, label(&format!("{fits}a")));
+        assert_ne!(hash, label(&format!("{fits}b")));
+    }
+    let long = "a".repeat(300);
+    let (sent, _) = served(Chat, (None, Messages), &body(Chat, json!({ "user": long })));
+    assert_eq!(sent["metadata"]["user_id"].as_str().unwrap().len(), 64);
+}
+
+/// "Unsupported parameter: 'temperature' is not supported with this model":
+/// <https://learn.microsoft.com/en-us/azure/foundry/openai/how-to/reasoning>
+#[test]
+fn reasoning_models_of_openai_get_no_sampling_and_no_stop_texts() {
+    let fields = json!({ "model": "gpt-5-mini", "temperature": 0.3, "top_p": 0.9, "presence_penalty": 1,
+        "frequency_penalty": 1, "stop": ["END"], "max_tokens": 99 });
+    let (sent, changed) = served(Chat, (None, Chat), &body(Chat, fields.clone()));
+    assert_eq!(
+        sent,
+        json!({ "model": "gpt-5-mini", "messages": [{ "role": "user", "content": "Hi." }],
+            "max_completion_tokens": 99 })
+    );
+    assert_eq!(
+        changed,
+        [
+            "temperature",
+            "top_p",
+            "presence_penalty",
+            "frequency_penalty"
+        ]
+    );
+    for model in ["o3", "openai/o4-mini", "gpt-5.6-sol", "gpt-6.2-astra"] {
+        let request = body(Messages, json!({ "model": model, "temperature": 0.3 }));
+        let (sent, changed) = served(Messages, (None, Responses), &request);
+        assert_eq!(sent.get("temperature"), None, "{model}");
+        assert_eq!(changed, ["temperature"]);
+    }
+    for model in ["gpt-4.1", "gpt-5-chat-latest", "qwen3", "o10"] {
+        let mut fields = fields.clone();
+        fields["model"] = model.into();
+        let (sent, changed) = served(Chat, (None, Chat), &body(Chat, fields));
+        assert_eq!(
+            (&sent["temperature"], &sent["max_tokens"]),
+            (&json!(0.3), &json!(99)),
+            "{model}"
+        );
+        assert_eq!(changed, Vec::<String>::new());
+    }
+}
+
+/// "`temperature` and `top_p` cannot both be specified for this model. Please use only one.", and
+/// from Opus 4.7 on none of them:
+/// <https://platform.claude.com/docs/en/about-claude/models/migration-guide>
+#[test]
+fn claude_gets_one_sampler_and_the_newest_versions_none() {
+    for (model, sampling, changed) in [
+        (
+            "claude-sonnet-4-5",
+            json!([0.7, null, null]),
+            &["top_p"][..],
+        ),
+        (
+            "anthropic/claude-opus-4.1",
+            json!([0.7, null, null]),
+            &["top_p"],
+        ),
+        ("claude-sonnet-4-20250514", json!([0.7, 0.9, null]), &[]),
+        ("claude-3-5-haiku-latest", json!([0.7, 0.9, null]), &[]),
+        (
+            "claude-opus-4-7",
+            json!([null, null, null]),
+            &["temperature", "top_p"],
+        ),
+        (
+            "claude-opus-5",
+            json!([null, null, null]),
+            &["temperature", "top_p"],
+        ),
+    ] {
+        let fields = json!({ "model": model, "temperature": 0.7, "top_p": 0.9 });
+        let (sent, dropped) = served(Chat, (None, Messages), &body(Chat, fields));
+        assert_eq!(
+            json!([sent["temperature"], sent["top_p"], sent["top_k"]]),
+            sampling,
+            "{model}"
+        );
+        assert_eq!(dropped, changed, "{model}");
+    }
+    // One of them alone stays.
+    let fields = json!({ "model": "claude-sonnet-4-5", "top_p": 0.9 });
+    let (sent, dropped) = served(Chat, (None, Messages), &body(Chat, fields));
+    assert_eq!((&sent["top_p"], dropped), (&json!(0.9), vec![]));
+}
+
+/// "Input should be 'low', 'medium' or 'high'", SGLang; the efforts of each series of OpenAI:
+/// <https://platform.openai.com/docs/guides/reasoning>
+#[test]
+fn an_effort_becomes_one_that_the_model_knows() {
+    let effort = |preset, upstream: Protocol, model: &str, effort: &str| {
+        let fields = json!({ "model": model, "thinking": { "type": "adaptive" }, "output_config": { "effort": effort } });
+        let (sent, changed) = served(Messages, (preset, upstream), &body(Messages, fields));
+        let sent = match upstream {
+            Responses => sent["reasoning"]["effort"].clone(),
+            _ => sent["reasoning_effort"].clone(),
+        };
+        (sent, changed.len())
+    };
+    for (preset, upstream, model, asked, sent) in [
+        (Some("sglang"), Chat, "glm-5", "max", "high"),
+        (Some("vllm"), Chat, "gpt-oss-120b", "xhigh", "high"),
+        (Some("lm-studio"), Chat, "qwen3", "medium", "medium"),
+        (None, Responses, "o4-mini", "max", "high"),
+        (None, Chat, "gpt-5-mini", "xhigh", "high"),
+        (None, Responses, "gpt-5.1", "max", "high"),
+        (None, Responses, "gpt-5.6-sol", "max", "max"),
+        (None, Chat, "glm-5", "max", "max"),
+    ] {
+        let is_changed = usize::from(asked != sent);
+        assert_eq!(
+            effort(preset, upstream, model, asked),
+            (json!(sent), is_changed),
+            "{model}"
+        );
+    }
+}
+
+fn roles(sent: &Value) -> Vec<&str> {
+    let messages = sent["messages"].as_array().unwrap().iter();
+    messages
+        .map(|message| message["role"].as_str().unwrap())
+        .collect()
+}
+
+/// "System message must be at the beginning": <https://github.com/ggml-org/llama.cpp/issues/20733>
+#[test]
+fn servers_of_open_models_get_one_system_message_at_the_beginning() {
+    let request = json!({ "model": "qwen3.5-27b", "instructions": "Be terse.", "input": [
+        { "role": "developer", "content": "Ask before you delete." },
+        { "role": "user", "content": "Hi." },
+        { "role": "assistant", "content": "Hello." },
+        { "role": "developer", "content": "Hurry." },
+        { "role": "user", "content": "So?" },
+    ] });
+    for preset in ["vllm", "sglang", "llama-cpp", "lm-studio", "ollama"] {
+        let (sent, dropped) = served(Responses, (Some(preset), Chat), &request);
+        assert_eq!(roles(&sent), ["system", "user", "assistant", "user"]);
+        assert_eq!(
+            sent["messages"][0]["content"],
+            "Be terse.\n\nAsk before you delete.\n\nHurry."
+        );
+        assert_eq!(dropped, ["system_position"]);
+    }
+    let (sent, dropped) = served(Responses, (Some("openai"), Chat), &request);
+    assert_eq!(
+        roles(&sent),
+        ["system", "system", "user", "assistant", "system", "user"]
+    );
+    assert_eq!(dropped, Vec::<String>::new());
+    let mut leading = request;
+    leading["input"].as_array_mut().unwrap().truncate(2);
+    let (sent, dropped) = served(Responses, (Some("vllm"), Chat), &leading);
+    assert_eq!((roles(&sent), dropped), (vec!["system", "user"], vec![]));
+}
+
+fn called(client: Protocol) -> Value {
+    match client {
+        Messages => json!({ "model": "m", "max_tokens": 99, "messages": [
+            { "role": "user", "content": "Hi." },
+            { "role": "assistant", "content": [
+                { "type": "tool_use", "id": "toolu_1", "name": "f", "input": {} } ] },
+            { "role": "user", "content": [
+                { "type": "tool_result", "tool_use_id": "toolu_1", "content": "4 C" },
+                { "type": "text", "text": "Go on." } ] },
+        ] }),
+        _ => json!({ "model": "m", "messages": [
+            { "role": "user", "content": "Hi." },
+            { "role": "assistant", "reasoning_content": "Hm.", "tool_calls": [
+                { "id": "c", "type": "function", "function": { "name": "f", "arguments": "{}" } } ] },
+            { "role": "tool", "tool_call_id": "c", "content": "4 C" },
+        ] }),
+    }
+}
+
+/// "Unexpected role 'user' after role 'tool'":
+/// <https://github.com/mistralai/mistral-common/blob/main/src/mistral_common/protocol/instruct/validator.py>
+#[test]
+fn mistral_gets_a_message_of_the_assistant_between_a_result_and_the_user() {
+    let (sent, dropped) = served(Messages, (Some("mistral"), Chat), &called(Messages));
+    assert_eq!(
+        roles(&sent),
+        ["user", "assistant", "tool", "assistant", "user"]
+    );
+    assert_eq!(sent["messages"][4]["content"], "Go on.");
+    assert_eq!(dropped, ["role_sequence"]);
+    let (sent, dropped) = served(Messages, (None, Chat), &called(Messages));
+    assert_eq!(roles(&sent), ["user", "assistant", "tool", "user"]);
+    assert_eq!(dropped, Vec::<String>::new());
+    let (sent, dropped) = served(Chat, (Some("mistral"), Chat), &called(Chat));
+    assert_eq!(roles(&sent), ["user", "assistant", "tool"]);
+    assert_eq!(dropped, ["messages[].reasoning_content"]);
+}
+
+/// "property 'reasoning_content' is unsupported": <https://console.groq.com/docs/reasoning>
+#[test]
+fn groq_gets_earlier_reasoning_under_its_own_name() {
+    let (sent, dropped) = served(Chat, (Some("groq"), Chat), &called(Chat));
+    assert_eq!(sent["messages"][1]["reasoning"], "Hm.");
+    assert_eq!(sent["messages"][1].get("reasoning_content"), None);
+    assert_eq!(dropped, Vec::<String>::new());
+    let (sent, _) = served(Chat, (None, Chat), &called(Chat));
+    assert_eq!(sent["messages"][1]["reasoning_content"], "Hm.");
+}

@@ -1,0 +1,185 @@
+//! JSON Schemas as each vendor accepts them.
+
+use serde_json::{Value, json};
+use sluicegate_translate::outbound::Protocol::{self, Chat, Messages, Responses};
+
+use crate::rules::served;
+use crate::vendor_rules::{body, tool};
+
+/// The schema of a tool as an upstream gets it.
+fn parameters(client: Protocol, upstream: Protocol, schema: &Value) -> (Value, Vec<String>) {
+    let request = body(client, json!({ "tools": [tool(client, "f", schema)] }));
+    let (sent, dropped) = served(client, (None, upstream), &request);
+    let tool = &sent["tools"][0];
+    let schema = match upstream {
+        Responses => &tool["parameters"],
+        Chat => &tool["function"]["parameters"],
+        Messages => &tool["input_schema"],
+    };
+    (schema.clone(), dropped)
+}
+
+/// "object schema missing properties", OpenAI; "input_schema.type: Field required", Claude:
+/// <https://platform.openai.com/docs/guides/function-calling>,
+/// <https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/implement-tool-use>
+#[test]
+fn a_tool_takes_an_object_with_a_type_and_properties() {
+    for (schema, expected) in [
+        (json!({}), json!({ "type": "object", "properties": {} })),
+        (
+            json!({ "type": "object" }),
+            json!({ "properties": {}, "type": "object" }),
+        ),
+        (
+            json!({ "properties": { "x": { "type": "string" } } }),
+            json!({ "type": "object", "properties": { "x": { "type": "string" } } }),
+        ),
+        (
+            json!({ "type": ["object", "null"], "properties": {} }),
+            json!({ "type": "object", "properties": {} }),
+        ),
+    ] {
+        for (client, upstream) in [
+            (Chat, Messages),
+            (Responses, Messages),
+            (Responses, Chat),
+            (Chat, Responses),
+        ] {
+            assert_eq!(
+                parameters(client, upstream, &schema),
+                (expected.clone(), vec![])
+            );
+        }
+    }
+    let schema = json!({ "type": "object" });
+    for upstream in [Chat, Responses] {
+        assert_eq!(
+            parameters(Messages, upstream, &schema).0["properties"],
+            json!({})
+        );
+    }
+}
+
+/// "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top
+/// level", OpenAI; "input_schema does not support oneOf, allOf, or anyOf at the top level", Claude.
+#[test]
+fn alternatives_at_the_root_become_one_object() {
+    let a = json!({ "type": "object", "properties": { "a": { "type": "string" }, "c": {} }, "required": ["a", "c"] });
+    let b = json!({ "type": "object", "properties": { "b": { "type": "number" }, "c": {} }, "required": ["c", "b"] });
+    let properties = json!({ "a": { "type": "string" }, "c": {}, "b": { "type": "number" } });
+    for (schema, required) in [
+        (json!({ "anyOf": [a, b] }), json!(["c"])),
+        (
+            json!({ "oneOf": [{ "$ref": "#/$defs/a" }, b], "$defs": { "a": a } }),
+            json!(["c"]),
+        ),
+        (
+            json!({ "type": "object", "allOf": [a, b] }),
+            json!(["a", "c", "b"]),
+        ),
+    ] {
+        for upstream in [Chat, Messages] {
+            let (sent, dropped) = parameters(Responses, upstream, &schema);
+            assert_eq!(
+                (&sent["type"], &sent["properties"]),
+                (&json!("object"), &properties)
+            );
+            assert_eq!(sent["required"], required);
+            assert_eq!(
+                (&sent["anyOf"], &sent["oneOf"], &sent["allOf"]),
+                (&Value::Null, &Value::Null, &Value::Null)
+            );
+            assert_eq!(dropped, ["json_schema"]);
+        }
+    }
+}
+
+/// "'required' is required to be supplied and to be an array including every key in properties":
+/// <https://platform.openai.com/docs/guides/structured-outputs#supported-schemas>
+#[test]
+fn an_answer_is_strict_only_if_its_schema_permits_it() {
+    let schema = |required: Value| {
+        json!({ "type": "object", "properties": { "name": { "type": "string" }, "nickname": { "type": "string" } },
+            "required": required, "additionalProperties": false })
+    };
+    for (required, is_strict) in [
+        (json!(["name"]), false),
+        (json!(["name", "nickname"]), true),
+    ] {
+        let schema = schema(required);
+        let format =
+            json!({ "output_config": { "format": { "type": "json_schema", "schema": schema } } });
+        let request = body(Messages, format);
+        let names = if is_strict {
+            vec![]
+        } else {
+            vec!["strict".to_owned()]
+        };
+        let (chat, dropped) = served(Messages, (None, Chat), &request);
+        let format = &chat["response_format"]["json_schema"];
+        assert_eq!(
+            (format["strict"] == true, &format["schema"]),
+            (is_strict, &schema)
+        );
+        assert_eq!(dropped, names);
+        let (responses, dropped) = served(Messages, (None, Responses), &request);
+        assert_eq!(responses["text"]["format"]["strict"] == true, is_strict);
+        assert_eq!(dropped, names);
+    }
+    // The same for a tool.
+    let open = json!({ "type": "object", "properties": { "a": {} } });
+    let mut strict = tool(Responses, "f", &open);
+    strict["strict"] = true.into();
+    let (chat, dropped) = served(
+        Responses,
+        (None, Chat),
+        &body(Responses, json!({ "tools": [strict] })),
+    );
+    assert_eq!(
+        (&chat["tools"][0]["function"]["strict"], dropped),
+        (&Value::Null, vec!["strict".to_owned()])
+    );
+}
+
+/// "For 'object' type, 'additionalProperties' must be explicitly set to false", and the limits that
+/// are not supported:
+/// <https://docs.claude.com/en/docs/build-with-claude/structured-outputs#json-schema-limitations>
+#[test]
+fn answers_of_claude_have_closed_objects_and_no_limits() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "minimum": { "type": "integer", "minimum": 1, "maximum": 9 },
+            "at": { "type": "object", "properties": { "lat": { "type": "number" } } },
+            "all": { "type": "array", "maxItems": 3, "items": { "$ref": "#/$defs/one" } },
+        },
+        "required": ["minimum"],
+        "$defs": { "one": { "type": "object", "additionalProperties": true } },
+    });
+    let closed = json!({
+        "type": "object",
+        "properties": {
+            "minimum": { "type": "integer" },
+            "at": { "type": "object", "properties": { "lat": { "type": "number" } }, "additionalProperties": false },
+            "all": { "type": "array", "items": { "$ref": "#/$defs/one" } },
+        },
+        "required": ["minimum"],
+        "$defs": { "one": { "type": "object", "additionalProperties": false } },
+        "additionalProperties": false,
+    });
+    let sent = |schema: &Value| {
+        let format =
+            json!({ "type": "json_schema", "json_schema": { "name": "n", "schema": schema } });
+        let (sent, dropped) = served(
+            Chat,
+            (None, Messages),
+            &body(Chat, json!({ "response_format": format })),
+        );
+        (sent["output_config"]["format"]["schema"].clone(), dropped)
+    };
+    assert_eq!(
+        sent(&schema),
+        (closed.clone(), vec!["json_schema".to_owned()])
+    );
+    assert_eq!(sent(&closed), (closed, vec![]));
+}
