@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Request, Simulator, honest, scenario};
-use testkit::requests::{PROTOCOLS, ask, protocol_name};
+use testkit::requests::{PROTOCOLS, TEXT_PROTOCOLS, ask, protocol_name};
 use testkit::rows::Table;
 use testkit::upstreams::{FaultTest, Lane, PATIENT, lanes, request};
 use testkit::{CLIENT_KEY, Config, Connection, Gateway, Response, await_that};
@@ -390,9 +390,9 @@ fn a_prompt_too_long_is_told_in_the_words_of_the_client() {
         let body =
             json!({"error": {"message": theirs, "type": "their_type", "code": "their_code"}});
         let body = body.to_string();
-        for upstream in PROTOCOLS {
+        for upstream in TEXT_PROTOCOLS {
             let (gateway, _simulator) = failing(upstream, (400, &[], body.as_bytes()), None);
-            for (client, stream) in PROTOCOLS
+            for (client, stream) in TEXT_PROTOCOLS
                 .iter()
                 .flat_map(|client| [(*client, false), (*client, true)])
             {
@@ -437,10 +437,10 @@ fn a_request_that_only_this_server_refuses_goes_to_the_next() {
         let second = Simulator::honest().unwrap();
         let failure = (status, &[][..], body.as_bytes());
         let (gateway, _simulator) = failing(Protocol::Chat, failure, Some(&second));
-        for client in PROTOCOLS {
+        for client in TEXT_PROTOCOLS {
             assert_eq!(answer(&gateway, client, true).status, 200, "{body}");
         }
-        assert_eq!(second.requests().len(), PROTOCOLS.len());
+        assert_eq!(second.requests().len(), TEXT_PROTOCOLS.len());
     }
 }
 

@@ -233,7 +233,7 @@ fn cached(request: &Request) -> CachedPrefixes {
 fn has_marked_output(request: &Request) -> bool {
     let answers = request.messages.iter();
     let answers = answers.filter(|message| message.role == Role::Assistant);
-    let blocks = answers.flat_map(|message| message.content.parts());
+    let blocks = answers.flat_map(InputMessage::blocks);
     let members = blocks.filter_map(|block| match block {
         InputBlock::ToolUse(call) => Some(&call.extra),
         block => extra(block),

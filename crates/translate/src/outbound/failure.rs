@@ -4,6 +4,7 @@ mod complaint;
 mod phrase;
 mod rows;
 mod sanitise;
+mod sizes;
 mod table;
 
 use engine::{EngineError, Rejection};
@@ -60,7 +61,7 @@ impl Complaint {
         let cause = || self.for_log(meaning, status);
         match meaning {
             Meaning::Invalid => self.rejected(Rejection::Invalid),
-            Meaning::LongPrompt => self.rejected(Rejection::ContextLength(table::sizes(self))),
+            Meaning::LongPrompt => self.rejected(Rejection::ContextLength(sizes::sizes(self))),
             Meaning::AgainstPolicy => self.rejected(Rejection::ContentPolicy),
             Meaning::Signature => self.rejected(Rejection::Signature),
             Meaning::TooLarge => self.rejected(Rejection::TooLarge),

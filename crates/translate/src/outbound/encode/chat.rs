@@ -94,7 +94,7 @@ fn messages(
         match turns {
             [Turn::Tool(result)] => messages.push(tool(result, settings, &mut held, dropped)?),
             [Turn::User(parts)] if held.is_empty() => {
-                messages.push(user(parts, settings, dropped)?)
+                messages.push(user(parts, settings, dropped)?);
             }
             [Turn::User(parts)] => {
                 let parts = [std::mem::take(&mut held), parts.clone()].concat();

@@ -108,7 +108,7 @@ fn input(
                 vec![Part::InputText(text_part(text))],
             )),
             Turn::User(parts) => {
-                items.push(message(Role::User, self::parts(parts, settings, dropped)?))
+                items.push(message(Role::User, self::parts(parts, settings, dropped)?));
             }
             Turn::Assistant(parts) => {
                 for part in parts {

@@ -1,4 +1,4 @@
-//! Phrases of the table of errors, which may have places for numbers: `prompt is too long: {prompt}
+//! Phrases of errors, which may have places for numbers: `prompt is too long: {prompt}
 //! tokens > {limit} maximum`.
 
 use std::ops::Range;

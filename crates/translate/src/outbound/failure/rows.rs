@@ -1,9 +1,8 @@
 //! The errors of vendors and servers that the status alone does not explain, by their wordings.
 //!
 //! The first row that applies counts, so a row for a wording comes before those that are more general.
-//! A phrase is a part of the sentence that no request can contribute, with the [places of the
-//! numbers](super::phrase) that clients are told. Each row is in the file of published errors
-//! (`tests/it/fixtures/vendor-errors.json`), which names the vendor's page.
+//! A phrase is a part of the sentence that no request can contribute. Each row is in the file of
+//! published errors (`tests/it/fixtures/vendor-errors.json`), which names the vendor's page.
 
 use super::table::Meaning::{
     Account, AgainstPolicy, Configuration, LongPrompt, Overload, Rate, Signature, TooLarge,
@@ -24,161 +23,70 @@ pub(super) static ROWS: &[Row] = &[
     row("gemini", Rate).word("resource_exhausted"),
     row("dashscope", Rate).says(&["allocated quota exceeded"]),
     // A limit of tokens per minute that the prompt exceeds alone: waiting does not help.
-    row("openai", LongPrompt).says(&["request too large for", "limit {limit}, requested {prompt}"]),
-    // Prompts that are too long, first the wordings with numbers.
-    row("openai", LongPrompt).says(&[
-        "maximum context length is {limit} tokens",
-        "your messages resulted in {prompt} tokens",
-    ]),
-    row("openai", LongPrompt).says(&[
-        "maximum context length is {limit} tokens",
-        "({prompt} in the messages, {output} in the completion)",
-    ]),
-    row("openai", LongPrompt).says(&[
-        "input tokens exceed the configured limit of {limit} tokens",
-        "your messages resulted in {prompt} tokens",
-    ]),
-    row("anthropic", LongPrompt).says(&["prompt is too long: {prompt} tokens > {limit} maximum"]),
-    row("anthropic", LongPrompt).says(&["exceed context limit: {prompt} + {output} > {limit}"]),
-    row("bedrock", LongPrompt)
-        .says(&["max input tokens: {limit}, request input token count: {prompt}"]),
-    row("gemini", LongPrompt).says(&[
-        "input token count ({prompt}) exceeds the maximum number of tokens allowed ({limit})",
-    ]),
-    row("vertex", LongPrompt)
-        .says(&["input token count is {prompt} but model only supports up to {limit}"]),
-    row("xai", LongPrompt)
-        .says(&["maximum prompt length is {limit} but the request contains {prompt} tokens"]),
-    row("xai", LongPrompt)
-        .says(&["current message ({prompt} tokens) exceeds budget ({limit} tokens)"]),
-    row("fireworks", LongPrompt)
-        .says(&["prompt is too long: {prompt}, model maximum context length: {limit}"]),
-    row("mistral", LongPrompt).says(&[
-        "prompt contains {prompt} tokens",
-        "with {limit} maximum context length",
-    ]),
-    row("openrouter", LongPrompt).says(&[
-        "input length {prompt} exceeds the maximum allowed input length of {limit} tokens",
-    ]),
-    row("openrouter", LongPrompt).says(&[
-        "maximum context length is {limit} tokens",
-        "({prompt} of text input, {output} in the output)",
-    ]),
-    row("openrouter", LongPrompt).says(&[
-        "maximum context length is {limit} tokens",
-        "({prompt} of text input)",
-    ]),
-    row("together", LongPrompt).says(&[
-        "input ({prompt} tokens) is longer than the model's context length ({limit} tokens)",
-    ]),
-    row("tgi", LongPrompt).says(&["must have less than {limit} tokens. given: {prompt}"]),
-    row("tgi", LongPrompt).says(&[
-        "must be <= {limit}. given: {prompt} `inputs` tokens and {output} `max_new_tokens`",
-    ]),
-    row("vllm", LongPrompt).says(&[
-        "maximum context length is {limit} tokens",
-        "you requested {output} output tokens",
-        "prompt contains at least {prompt} input tokens",
-    ]),
-    row("vllm", LongPrompt).says(&[
-        "maximum context length is {limit} tokens",
-        "prompt contains {prompt} input tokens",
-    ]),
-    row("vllm", LongPrompt).says(&[
-        "is too large: {output}.",
-        "maximum context length is {limit} tokens",
-        "your request has {prompt} input tokens",
-    ]),
-    row("vllm", LongPrompt).says(&[
-        "you passed {prompt} input tokens",
-        "requested {output} output tokens",
-        "the model's context length is only {limit} tokens",
-    ]),
-    row("vllm", LongPrompt)
-        .says(&["(length {prompt}) is longer than the maximum model length of {limit}"]),
-    row("vllm", LongPrompt).says(&[
-        "(total length {prompt}) is too long to fit into the model (context length {limit})",
-    ]),
-    row("sglang", LongPrompt).says(&[
-        "maximum context length of {limit} tokens",
-        "tokens: {prompt} tokens from the input messages and {output} tokens for the completion",
-    ]),
-    row("sglang", LongPrompt)
-        .says(&["length ({prompt} tokens) exceeds the maximum allowed length ({limit} tokens)"]),
-    row("llama-cpp", LongPrompt)
-        .says(&["request ({prompt} tokens) exceeds the available context size ({limit} tokens)"]),
-    row("llama-cpp", LongPrompt)
-        .says(&["input ({prompt} tokens) is larger than the max context size ({limit} tokens)"]),
-    row("llama-cpp-python", LongPrompt)
-        .says(&["requested tokens ({prompt}) exceed context window of {limit}"]),
-    row("llama-cpp-python", LongPrompt).says(&[
-        "maximum context length is {limit} tokens",
-        "({prompt} in your prompt; {output} for the completion)",
-    ]),
-    row("lm-studio", LongPrompt).says(&[
-        "keep the first {prompt} tokens when context the overflows",
-        "context length of only {limit} tokens",
-    ]),
-    row("ds4", LongPrompt)
-        .says(&["prompt has {prompt} tokens, but the configured context size is {limit} tokens"]),
-    row("tabbyapi", LongPrompt)
-        .says(&["prompt length {prompt} is greater than max_seq_len {limit}"]),
-    row("cerebras", LongPrompt).says(&["current length is {prompt} while limit is {limit}"]),
-    row("cohere", LongPrompt).says(&[
-        "too many tokens: total number of tokens",
-        "cannot exceed {limit} - received {prompt}",
-    ]),
-    row("copilot", LongPrompt)
-        .says(&["prompt token count of {prompt} exceeds the limit of {limit}"]),
-    row("moonshot", LongPrompt)
-        .says(&["exceeded model token limit: {limit} (requested: {prompt})"]),
-    row("siliconflow", LongPrompt)
-        .says(&["length of prompt_tokens ({prompt}) must be less than max_seq_len ({limit})"]),
-    row("siliconflow", LongPrompt)
-        .says(&["number of input tokens ({prompt}) has exceeded max_prompt_tokens ({limit})"]),
-    row("volcengine", LongPrompt)
-        .says(&["input length {prompt} exceeds the maximum length {limit}"]),
-    row("watsonx", LongPrompt)
-        .says(&["number of input tokens {prompt} cannot exceed the total tokens limit {limit}"]),
-    row("sambanova", LongPrompt).says(&[
-        "generation length {output} is not possible",
-        "prompt is {prompt} tokens long",
-        "maximum supported sequence length is just {limit}",
-    ]),
-    // Prompts that are too long, without the length of the prompt.
+    row("openai", LongPrompt).says(&["request too large for", "limit", "requested"]),
+    // Prompts that are too long.
     row("openai", LongPrompt).part("context_length"),
     row("openai", LongPrompt).says(&["maximum context length"]),
     row("openai", LongPrompt).says(&["exceeds the context window"]),
+    row("openai", LongPrompt).says(&["input tokens exceed the configured limit"]),
     row("openai", LongPrompt).says(&["reduce the length of the messages"]),
     row("anthropic", LongPrompt).says(&["prompt is too long"]),
+    row("anthropic", LongPrompt).says(&["exceed context limit"]),
     row("anthropic", LongPrompt).says(&["long context beta is not yet available"]),
     row("anthropic", Account).says(&["extra usage is required for long context"]),
     row("bedrock", LongPrompt).says(&["input is too long"]),
+    row("bedrock", LongPrompt).says(&["too many input tokens"]),
     row("bedrock", LongPrompt).says(&["number of input tokens exceeds maximum length"]),
     row("bedrock", LongPrompt).says(&["malformed input request: expected maxlength"]),
+    row("gemini", LongPrompt).says(&["input token count", "exceeds the maximum number of tokens"]),
+    row("vertex", LongPrompt).says(&["input token count is", "but model only supports up to"]),
     row("vertex", TooLarge).says(&["request payload size exceeds the limit"]),
+    row("xai", LongPrompt).says(&["maximum prompt length is"]),
+    row("xai", LongPrompt).says(&["[input_too_large]", "exceeds budget"]),
     row("groq", LongPrompt).says(&["please reduce the length"]),
+    row("openrouter", LongPrompt).says(&["exceeds the maximum allowed input length"]),
+    row("together", LongPrompt).says(&["is longer than the model's context length"]),
+    row("tgi", LongPrompt).says(&["tokens + `max_new_tokens` must be <="]),
+    row("tgi", LongPrompt).says(&["must have less than", "tokens. given"]),
+    row("vllm", LongPrompt).says(&["is longer than the maximum model length"]),
+    row("vllm", LongPrompt).says(&["the model's context length is only"]),
+    row("vllm", LongPrompt).says(&["is too long to fit into the model"]),
+    row("sglang", LongPrompt).says(&["exceeds the maximum allowed length"]),
     row("llama-cpp", LongPrompt).word("exceed_context_size_error"),
     row("llama-cpp", LongPrompt).says(&["exceeds the available context size"]),
     row("llama-cpp", LongPrompt).says(&["context size has been exceeded"]),
     row("llama-cpp", LongPrompt).says(&["input is too large to process"]),
+    row("llama-cpp", LongPrompt).says(&["larger than the max context size"]),
+    row("llama-cpp-python", LongPrompt).says(&["exceed context window of"]),
+    row("lm-studio", LongPrompt).says(&["tokens when context the overflows"]),
     row("lm-studio", LongPrompt).says(&["greater than the context length"]),
     row("lm-studio", LongPrompt).says(&["reached context length of"]),
     row("ollama", LongPrompt).says(&["exceeded max context length"]),
     row("ollama", LongPrompt).says(&["input length exceeds", "context length"]),
     row("ds4", LongPrompt).word("context_exceeded"),
+    row("ds4", LongPrompt).says(&["but the configured context size is"]),
+    row("tabbyapi", LongPrompt).says(&["is greater than max_seq_len"]),
     row("litellm", LongPrompt).says(&["contextwindowexceedederror"]),
+    row("cerebras", LongPrompt).says(&["current length is", "while limit is"]),
+    row("cohere", LongPrompt).says(&["too many tokens", "total number of tokens"]),
     row("copilot", LongPrompt).word("model_max_prompt_tokens_exceeded"),
+    row("copilot", LongPrompt).says(&["prompt token count of", "exceeds the limit of"]),
     row("github-models", LongPrompt).word("tokens_limit_reached"),
     row("minimax", LongPrompt).says(&["context window exceeds limit"]),
+    row("moonshot", LongPrompt).says(&["exceeded model token limit"]),
     row("moonshot", LongPrompt).says(&["input token length too long"]),
     row("dashscope", LongPrompt).says(&["range of input length should be"]),
     row("zhipu", LongPrompt).says(&["prompt exceeds max length"]),
     row("zhipu", LongPrompt).part("context_window"),
+    row("siliconflow", LongPrompt).says(&["length of prompt_tokens", "must be less than"]),
+    row("siliconflow", LongPrompt).says(&["has exceeded max_prompt_tokens"]),
     row("baidu", LongPrompt).says(&["prompt tokens too long"]),
     row("baidu", LongPrompt).says(&["the max input characters is"]),
     row("volcengine", LongPrompt).says(&["exceed max message tokens"]),
+    row("volcengine", LongPrompt).says(&["input length", "exceeds the maximum length"]),
     row("workers-ai", LongPrompt).says(&["exceeded this model context window limit"]),
+    row("watsonx", LongPrompt).says(&["cannot exceed the total tokens limit"]),
+    row("sambanova", LongPrompt).says(&["but the maximum supported sequence length is"]),
     row("snowflake", LongPrompt).says(&["max tokens of", "exceeded"]),
     // Reasoning of another server.
     row("openai", Signature).word("invalid_encrypted_content"),
