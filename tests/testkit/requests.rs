@@ -153,8 +153,8 @@ fn with_settings(protocol: Protocol, mut body: Value) -> Value {
 }
 
 fn tools(protocol: Protocol, mut body: Value) -> Value {
-    let schema =
-        json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+    let city = json!({"city": {"type": "string"}});
+    let schema = json!({"type": "object", "properties": city, "required": ["city"], "additionalProperties": false});
     let tool = |(name, about): &(&str, &str)| match protocol {
         Protocol::Responses => {
             json!({"type": "function", "name": name, "description": about, "parameters": schema, "strict": true})
