@@ -219,14 +219,11 @@ fn part(part: &Part, path: &str) -> Result<UserPart, ApiError> {
             &part.image_url.url,
             part.image_url.detail.clone(),
         )),
-        Part::File(part) => {
-            let data = part.file.file_data.as_deref().unwrap_or_default();
-            shared::file(
-                data,
-                part.file.filename.clone(),
-                &format!("{path}.file.file_data"),
-            )
-        }
+        Part::File(part) => shared::file(
+            part.file.file_data.as_deref(),
+            part.file.filename.clone(),
+            &format!("{path}.file.file_data"),
+        ),
         other => {
             let sentence = format!(
                 "Parts of type '{}' are not supported by this model.",

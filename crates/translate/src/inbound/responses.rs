@@ -352,11 +352,7 @@ fn part(part: &Part, path: &str) -> Result<UserPart, ApiError> {
                 name: part.filename.clone(),
                 url: url.clone(),
             }),
-            (_, data) => shared::file(
-                data.unwrap_or_default(),
-                part.filename.clone(),
-                &format!("{path}.file_data"),
-            ),
+            (_, data) => shared::file(data, part.filename.clone(), &format!("{path}.file_data")),
         },
         other => {
             let sentence = format!(

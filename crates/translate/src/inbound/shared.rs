@@ -79,8 +79,17 @@ pub(super) fn image(url: &str, detail: Option<String>) -> UserPart {
     UserPart::Image { source, detail }
 }
 
-/// Converts a document given as a data URL.
-pub(super) fn file(url: &str, name: Option<String>, param: &str) -> Result<UserPart, ApiError> {
+/// Converts a document given as a data URL in the field `param`.
+pub(super) fn file(
+    url: Option<&str>,
+    name: Option<String>,
+    param: &str,
+) -> Result<UserPart, ApiError> {
+    let Some(url) = url else {
+        let code = Code::MissingRequiredParameter.as_str();
+        let sentence = format!("Missing required parameter: '{param}'.");
+        return Err(ApiError::new(ErrorKind::InvalidRequest, code, sentence).with_param(param));
+    };
     match DataUrl::parse(url) {
         Ok(url) => Ok(UserPart::File {
             name,

@@ -367,6 +367,20 @@ fn pictures_have_the_registered_name_of_their_type() {
 }
 
 #[test]
+fn a_document_without_data_is_refused_for_the_missing_field() {
+    let body = chat(json!([{ "role": "user", "content": [{ "type": "file", "file": {} }] }]));
+    let error = neutral(Chat, body.to_string().as_bytes())
+        .unwrap()
+        .unwrap_err();
+    let field = "messages[0].content[0].file.file_data";
+    assert_eq!(error.param.as_deref(), Some(field));
+    assert_eq!(
+        error.message,
+        format!("Missing required parameter: '{field}'.")
+    );
+}
+
+#[test]
 fn documents_are_pdf_or_text_for_messages() {
     let file = |url: &str| {
         chat(
