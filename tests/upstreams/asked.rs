@@ -35,6 +35,38 @@ fn a_relayed_response_is_only_stored_if_the_client_asks_for_it() {
     }
 }
 
+/// Functions in the form of Chat Completions are accepted, and an upstream may not read them:
+/// <https://platform.openai.com/docs/guides/function-calling>
+#[test]
+fn functions_in_the_form_of_chat_are_sent_in_the_form_of_responses() {
+    let (gateway, simulator) = GATEWAY.with_upstream("");
+    let schema = json!({"type": "object", "properties": {}});
+    let nested = json!({"type": "function", "function": {"name": "f", "parameters": schema}});
+    let flat = json!({"type": "function", "name": "g", "parameters": schema});
+    let allowed = |tool: Value| json!({"type": "allowed_tools", "mode": "auto", "tools": [tool]});
+    let (nested_name, name) = (
+        json!({"type": "function", "function": {"name": "f"}}),
+        json!({"type": "function", "name": "f"}),
+    );
+    for (choice, expected) in [
+        (nested_name.clone(), name.clone()),
+        (allowed(nested_name), allowed(name)),
+    ] {
+        let mut body = ask(Protocol::Responses, "responses", "Hello.", false);
+        body["tools"] = json!([flat, nested]);
+        body["tool_choice"] = choice;
+        let asked = asked(&gateway, &simulator, Protocol::Responses, &body);
+        assert_eq!(asked["tool_choice"], expected);
+        assert_eq!(
+            asked["tools"],
+            json!([
+                {"type": "function", "name": "g", "parameters": schema, "description": null, "strict": null},
+                {"type": "function", "name": "f", "parameters": schema, "description": null, "strict": null},
+            ])
+        );
+    }
+}
+
 /// A relayed stream is requested with its usage, and its other options stay:
 /// <https://platform.openai.com/docs/api-reference/chat/create>
 #[test]

@@ -9,7 +9,7 @@ use policy::affinity::{Conversation, member};
 use policy::limit::Answers;
 use policy::targets::UpstreamTarget;
 use responses::{
-    Item, Part, Request, Role, Rules, ToolChoice, ToolChoiceObject, ToolMode, ValidRequest,
+    Item, Part, Request, Role, Rules, Tool, ToolChoice, ToolChoiceObject, ToolMode, ValidRequest,
 };
 use serde_json::Value;
 use translate::inbound::Responses;
@@ -111,8 +111,11 @@ impl RelayPolicy for Responses {
     type Relay = relay::Responses;
 
     fn notes(request: &ValidRequest) -> RelayNotes {
+        let mut tools = request.tools.iter().flatten();
         RelayNotes {
             has_store: request.store.is_some(),
+            has_nested_functions: tools
+                .any(|tool| matches!(tool, Tool::Function(tool) if tool.is_nested())),
             is_in_background: request.background == Some(true),
             ..RelayNotes::default()
         }
@@ -134,13 +137,11 @@ impl RelayPolicy for Responses {
     /// Removes `metadata`: the client's notes are not for the upstream. The upstream stores nothing
     /// unless the client asks for it, although OpenAI would by default
     /// (<https://platform.openai.com/docs/api-reference/responses/create>). It does not store an
-    /// answer that the gateway keeps itself either.
+    /// answer that the gateway keeps itself either. Functions in the form of Chat Completions are
+    /// written in the form of this protocol.
     fn edit(_: &UpstreamTarget, notes: RelayNotes, splice: &mut Splice<'_>) {
         splice.remove(&[], &["metadata"]);
-        if notes.hides_image_tools {
-            splice.retain(&["tools"], |tool| !is_image_tool(tool));
-            splice.retain(&["tool_choice", "tools"], |tool| !is_image_tool(tool));
-        }
+        edit_tools(notes, splice);
         if !notes.has_store || notes.is_stored {
             splice.set("store", b"false");
         }
@@ -200,6 +201,30 @@ fn forces_images(choice: &ToolChoice, has_others: bool) -> bool {
             choice.mode == Some(ToolMode::Required) && tools.all(|tool| tool.kind() == IMAGE_TOOL)
         }
         ToolChoice::Object(choice) => choice.kind() == IMAGE_TOOL,
+    }
+}
+
+/// Removes the tools that make images where the key may not use them, and writes functions in the form
+/// of Chat Completions, which are accepted, in the form of this protocol.
+fn edit_tools(notes: RelayNotes, splice: &mut Splice<'_>) {
+    let is_hidden = |tool: &str| notes.hides_image_tools && tool == IMAGE_TOOL;
+    if notes.has_nested_functions {
+        splice.edit_value(&["tools"], |tools| {
+            let mut tools: Vec<Tool> = serde_json::from_slice(tools).ok()?;
+            tools.retain(|tool| !is_hidden(tool.kind()));
+            serde_json::to_vec(&tools).ok()
+        });
+    } else if notes.hides_image_tools {
+        splice.retain(&["tools"], |tool| !is_image_tool(tool));
+    }
+    if splice.has(&["tool_choice", "function"]) || splice.has(&["tool_choice", "tools"]) {
+        splice.edit_value(&["tool_choice"], |choice| {
+            let mut choice: ToolChoiceObject = serde_json::from_slice(choice).ok()?;
+            if let ToolChoiceObject::AllowedTools(choice) = &mut choice {
+                choice.tools.retain(|tool| !is_hidden(tool.kind()));
+            }
+            serde_json::to_vec(&choice).ok()
+        });
     }
 }
 

@@ -32,6 +32,8 @@ pub struct FunctionTool {
     /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
+    #[serde(skip)]
+    is_nested: bool,
 }
 
 impl FunctionTool {
@@ -44,7 +46,15 @@ impl FunctionTool {
             parameters: None,
             strict: None,
             extra: Object::new(),
+            is_nested: false,
         }
+    }
+
+    /// Returns true if it was read from the Chat Completions form. It is written in the form of this
+    /// protocol.
+    #[must_use]
+    pub fn is_nested(&self) -> bool {
+        self.is_nested
     }
 }
 
@@ -93,6 +103,7 @@ impl TryFrom<FunctionToolForm> for FunctionTool {
                 parameters,
                 strict,
                 extra,
+                is_nested: false,
             }),
             (None, Some(function)) => {
                 extra.extend(function.extra);
@@ -102,6 +113,7 @@ impl TryFrom<FunctionToolForm> for FunctionTool {
                     parameters: function.parameters.or(parameters),
                     strict: function.strict.or(strict),
                     extra,
+                    is_nested: true,
                 })
             }
             (None, None) => Err("missing field `name`"),

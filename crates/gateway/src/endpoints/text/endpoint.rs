@@ -148,4 +148,6 @@ pub(crate) struct RelayNotes {
     pub(crate) is_in_background: bool,
     /// True if the hosted tools that make images are left out, because the key may not use them.
     pub(crate) hides_image_tools: bool,
+    /// True if functions are in the form of another protocol, which the upstream may not read.
+    pub(crate) has_nested_functions: bool,
 }
