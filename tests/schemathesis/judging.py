@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema_rs
 import schemathesis
 
-from known import KNOWN, KNOWN_FORM
+from known import KNOWN, KNOWN_FORM, RELAYED, RELAYED_FORM
 from models import is_relayed
 from reasons import REASONS, Finding
 
@@ -89,10 +89,13 @@ class Asked:
             document = case.operation.schema.raw_schema
             content = document["paths"][path]["post"]["requestBody"]["content"][JSON]
             described = content["schema"] | {"components": document["components"]}
-            schemas = (json.dumps(KNOWN[path]), json.dumps(described))
+            known = RELAYED if is_relayed(path, model_of(body)) else KNOWN
+            schemas = (json.dumps(known[path]), json.dumps(described))
         elif kind.startswith("multipart/form-data; boundary="):
             # What a form says is text, which the document's types say nothing of.
-            body, schemas = of_form(kind, request.body), (json.dumps(KNOWN_FORM),)
+            body = of_form(kind, request.body)
+            known = RELAYED_FORM if is_relayed(path, model_of(body)) else KNOWN_FORM
+            schemas = (json.dumps(known),)
         else:
             return None
         return cls(path, body, schemas) if isinstance(body, dict) else None
@@ -133,9 +136,12 @@ def as_carried(path: str, body: dict[str, Any]) -> dict[str, Any]:
         return body
     body = copy.deepcopy(body)
     for turn in [*listed(body.get("input")), *listed(body.get("messages"))]:
-        if isinstance(turn.get("role"), str) and turn["role"] not in ROLES:
-            turn["role"] = "user"
+        if isinstance(turn.get("role"), str) and turn["role"] not in ("", *ROLES):
+            turn.clear()
+            turn.update(role="user", content="a")
         carry_parts(turn, PARTS[path])
+    if path in (MESSAGES, COUNT):
+        carry_parts(body, PARTS[path])
     choice = body.get("tool_choice")
     if is_unknown(choice, CHOICES.get(path, ())) or any(is_unknown(tool, TOOLS) for tool in allowed(choice)):
         del body["tool_choice"]
@@ -162,7 +168,7 @@ def carry_word(body: dict[str, Any], *place: str) -> None:
 
 def carry_parts(holder: dict[str, Any], kinds: tuple[str, ...]) -> None:
     """Puts a text in place of each unknown part, and an address in place of each unknown source, at any depth."""
-    for part in listed(holder.get("content")):
+    for part in [*listed(holder.get("content")), *listed(holder.get("output")), *listed(holder.get("system"))]:
         if is_unknown(part, kinds):
             part.clear()
             part.update(type=kinds[0], text="a")
@@ -211,6 +217,10 @@ def is_integer(value: Any) -> bool:
 
 def listed(value: Any) -> list[dict[str, Any]]:
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def model_of(body: Any) -> Any:
+    return body.get("model") if isinstance(body, dict) else None
 
 
 def parsed(body: Any) -> Any:
@@ -268,7 +278,7 @@ OF_MESSAGES = (
     ("output_config", "effort"),
     ("output_config", "format", "type"),
 )
-OF_IMAGES = (("quality",), ("background",), ("output_format",))
+OF_IMAGES = (("quality",), ("background",), ("output_format",), ("response_format",))
 # The settings whose words are not only those that the gateway knows.
 WORDS = {
     CHAT: (("reasoning_effort",), ("response_format", "type")),

@@ -88,9 +88,8 @@ SAMPLING = {
     "top_logprobs": integer(0, 20),
 }
 EFFORT = words("none", "minimal", "low", "medium", "high", "xhigh", "max")
-MODE = words("none", "auto", "required")
 MUCH = 1 << 20
-MODEL = text(1, MUCH)
+MODEL = WORD = text(1, MUCH)
 # What the vendors' own tools and services make or are.
 HOSTED_ITEMS = matching(
     "_call$|_call_output$|^(mcp_|tool_search_)|^(compaction|additional_tools|program|program_output)$"
@@ -102,10 +101,17 @@ HOSTED_TOOLS = matching(
 CARRIED = matching("_tool_result$|^(search_result|server_tool_use|mcp_tool_use|container_upload|tool_reference)$")
 
 
-def chat() -> Schema:
+def mode(relayed: bool) -> Schema:
+    """The choice of a tool in a word, which only the upstream judges where the request is relayed."""
+    return WORD if relayed else words("none", "auto", "required")
+
+
+def chat(*, relayed: bool) -> Schema:
     part = fields({"text": TEXT})
     image = fields({"image_url": either(TEXT, fields({"url": TEXT}))})
-    texts = contents({"text": part})
+    refusal = fields({"refusal": TEXT})
+    every = {"text": part, "image_url": image, "input_audio": {}, "file": {}, "refusal": refusal} if relayed else {}
+    texts = contents({"text": part} | every)
     function = fields({"id": TEXT, "function": fields({"name": TEXT, "arguments": TEXT})})
     # A call without a kind is one of a function.
     call = either(kinds({"function": function, "custom": {}}), with_null(function, "type"))
@@ -113,11 +119,13 @@ def chat() -> Schema:
         {
             "system": fields({"content": texts}),
             "developer": fields({"content": texts}),
-            "user": fields({"content": contents({"text": part, "image_url": image, "input_audio": {}, "file": {}})}),
-            "assistant": fields(
-                {}, content=contents({"text": part, "refusal": fields({"refusal": TEXT})}), tool_calls=many(call)
+            "user": fields(
+                {"content": contents({"text": part, "image_url": image, "input_audio": {}, "file": {}} | every)}
             ),
-            "tool": fields({"content": texts, "tool_call_id": TEXT}),
+            "assistant": fields({}, content=contents({"text": part, "refusal": refusal} | every), tool_calls=many(call)),
+            "tool": fields(
+                {"content": contents({"text": part, "image_url": image, "file": {}} | every), "tool_call_id": TEXT}
+            ),
             "function": {},
         },
         "role",
@@ -125,7 +133,7 @@ def chat() -> Schema:
     offered = fields({"name": name(64)}, description=TEXT, parameters=OBJECT, strict=FLAG)
     schema = fields({"name": name(64)}, schema=OBJECT, strict=FLAG)
     choice = {"function": fields({"function": fields({"name": TEXT})}), "custom": {}}
-    allowed = fields({"tools": many(kinds(choice))}, mode=words("auto", "required"))
+    allowed = fields({"tools": many(kinds(choice))}, mode=WORD if relayed else words("auto", "required"))
     return fields(
         {"model": MODEL, "messages": many(message, 1)},
         max_tokens=integer(1),
@@ -134,9 +142,9 @@ def chat() -> Schema:
         stream_options=fields({}, include_usage=FLAG, include_obfuscation=FLAG),
         response_format=kinds({"text": {}, "json_object": {}, "json_schema": fields({"json_schema": schema})}),
         tools=many(kinds({"function": fields({"function": offered}), "custom": {}}), 0, 128),
-        tool_choice=either(MODE, kinds(choice | {"allowed_tools": fields({"allowed_tools": allowed})})),
+        tool_choice=either(mode(relayed), kinds(choice | {"allowed_tools": fields({"allowed_tools": allowed})})),
         parallel_tool_calls=FLAG,
-        stop=either(TEXT, many(TEXT, 1, 4)),
+        stop=either(TEXT, many(TEXT, 1, None if relayed else 4)),
         n=integer(1, 128),
         logprobs=FLAG,
         seed=integer(),
@@ -145,26 +153,28 @@ def chat() -> Schema:
     )
 
 
-def responses() -> Schema:
+def responses(*, relayed: bool) -> Schema:
     part = fields({"text": TEXT})
     image = fields({}, image_url=TEXT, detail=words("auto", "low", "high", "original"))
     file: Schema = {}
-    told = contents({"input_text": part, "text": part})
-    said = contents({"output_text": part, "refusal": fields({"refusal": TEXT}), "text": part})
+    told = {"input_text": part, "text": part}
+    said = {"output_text": part, "refusal": fields({"refusal": TEXT}), "text": part}
     found = {"input_text": part, "input_image": image, "input_file": file, "text": part}
+    if relayed:
+        told = said = found = found | said | {"input_audio": {}}
     message = kinds(
         {
             "user": fields({"content": contents(found | {"input_audio": {}})}),
-            "system": fields({"content": told}),
-            "developer": fields({"content": told}),
-            "assistant": fields({"content": said}),
+            "system": fields({"content": contents(told)}),
+            "developer": fields({"content": contents(told)}),
+            "assistant": fields({"content": contents(said)}),
         },
         "role",
     )
     items = {
         "message": message,
-        "function_call": fields({"call_id": text(1, 64), "name": TEXT, "arguments": TEXT}),
-        "function_call_output": fields({"call_id": TEXT, "output": contents(found)}),
+        "function_call": fields({"call_id": TEXT if relayed else text(1, 64), "name": TEXT, "arguments": TEXT}),
+        "function_call_output": fields({"output": contents(found)} | ({} if relayed else {"call_id": TEXT})),
         "custom_tool_call": {},
         "custom_tool_call_output": {},
         "reasoning": fields({}, summary=many(kinds({"summary_text": part}))),
@@ -177,7 +187,7 @@ def responses() -> Schema:
     function = fields({}, name=name(64), function=fields({}, name=name(64), **described), **described)
     form = {"text": {}, "json_object": {}, "json_schema": fields({"name": name(64), "schema": OBJECT}, strict=FLAG)}
     choice: dict[str, Schema] = {"function": {}}
-    allowed = fields({"tools": many(kinds(choice, others=HOSTED_TOOLS))}, mode=words("auto", "required"))
+    allowed = fields({"tools": many(kinds(choice, others=HOSTED_TOOLS))}, mode=WORD if relayed else words("auto", "required"))
     pairs = {"maxProperties": 16, "propertyNames": {"maxLength": 64}, "additionalProperties": text(0, 512)}
     return fields(
         {"model": MODEL, "input": either(TEXT, many(item, 1))},
@@ -187,7 +197,7 @@ def responses() -> Schema:
         stream=FLAG,
         stream_options=fields({}, include_obfuscation=FLAG),
         tools=many(kinds({"function": function}, others=HOSTED_TOOLS), 0, 128),
-        tool_choice=either(MODE, kinds(choice | {"allowed_tools": allowed}, others=HOSTED_TOOLS)),
+        tool_choice=either(mode(relayed), kinds(choice | {"allowed_tools": allowed}, others=HOSTED_TOOLS)),
         parallel_tool_calls=FLAG,
         text=fields({}, format=kinds(form), verbosity=words("low", "medium", "high")),
         reasoning=fields({}, effort=EFFORT, summary=words("auto", "concise", "detailed")),
@@ -199,29 +209,31 @@ def responses() -> Schema:
     )
 
 
-def messages(*, cap: bool) -> Schema:
+def messages(*, cap: bool, relayed: bool) -> Schema:
     """A request for a message; one for a count does without a cap and is not held to what governs the answer."""
     part = fields({"text": TEXT})
     url = fields({"url": matching("^[hH][tT][tT][pP][sS]://.")})
-    media = words("image/png", "image/jpeg", "image/webp", "image/gif")
+    media = WORD if relayed else words("image/png", "image/jpeg", "image/webp", "image/gif")
     image = fields({"source": kinds({"base64": fields({"media_type": media, "data": text(1, MUCH)}), "url": url})})
-    pdf = fields({"media_type": words("application/pdf"), "data": text(1, MUCH)})
-    inner = contents({"text": part, "image": image}, others=CARRIED)
+    pdf = fields({"media_type": WORD if relayed else words("application/pdf"), "data": text(1, MUCH)})
+    within = {"$ref": "#/$defs/contents"} if relayed else None
+    inner = within or contents({"text": part, "image": image}, others=CARRIED)
     sources = {"base64": pdf, "text": fields({"data": TEXT}), "url": url, "content": fields({"content": inner})}
-    document = fields({"source": kinds(sources)})
-    seen = {"text": part, "image": image, "document": document}
-    result = fields({"tool_use_id": TEXT}, content=contents(seen, others=CARRIED), is_error=FLAG)
+    seen = {"text": part, "image": image, "document": fields({"source": kinds(sources)})}
+    found = within or contents(seen, others=CARRIED)
+    result = {"tool_result": fields({"tool_use_id": TEXT}, content=found, is_error=FLAG)}
     said = {
         "text": part,
         "tool_use": fields({"id": TEXT, "name": TEXT, "input": OBJECT}),
         "thinking": fields({"thinking": TEXT}),
         "redacted_thinking": fields({"data": TEXT}),
     }
+    texts = within or contents({"text": part}, others=CARRIED)
     message = kinds(
         {
-            "user": fields({"content": contents(seen | {"tool_result": result}, others=CARRIED)}),
-            "assistant": fields({"content": contents(said, others=CARRIED)}),
-            "system": fields({"content": contents({"text": part}, others=CARRIED)}),
+            "user": fields({"content": within or contents(seen | result, others=CARRIED)}),
+            "assistant": fields({"content": within or contents(said, others=CARRIED)}),
+            "system": fields({}, content=texts),
         },
         "role",
     )
@@ -234,9 +246,10 @@ def messages(*, cap: bool) -> Schema:
     form = kinds({"json_schema": fields({"schema": OBJECT})})
     governing = {"temperature": number(0, 1), "top_p": number(0, 1), "top_k": integer(0)}
     unread = {"max_tokens": integer(), "temperature": NUMBER, "top_p": NUMBER, "top_k": integer()}
-    return fields(
+    shared = {"$defs": {"contents": contents(seen | result | said, others=CARRIED)}} if relayed else {}
+    return shared | fields(
         {"model": MODEL, "messages": many(message, 1)} | ({"max_tokens": integer(1)} if cap else {}),
-        system=contents({"text": part}, others=CARRIED),
+        system=texts,
         stream=FLAG,
         stop_sequences=many(TEXT),
         tools=many(tool),
@@ -248,7 +261,7 @@ def messages(*, cap: bool) -> Schema:
     )
 
 
-def images(*, edits: bool) -> Schema:
+def images(*, edits: bool, relayed: bool) -> Schema:
     reference = fields({}, image_url=TEXT)
     pictures = {"images": many(reference, 1, 16), "mask": reference} if edits else {}
     return fields(
@@ -261,21 +274,26 @@ def images(*, edits: bool) -> Schema:
         output_format=words("png", "jpeg", "webp"),
         output_compression=integer(0, 100),
         partial_images=integer(0, 3),
-        response_format=words("b64_json"),
+        response_format=WORD if relayed else words("b64_json"),
         stream=FLAG,
         seed=integer(),
         **pictures,
     )
 
 
+def known(*, relayed: bool) -> dict[str, Schema]:
+    """The schemas by path, of requests that are relayed to an upstream of the path's own protocol or of all others."""
+    return {
+        "/v1/responses": responses(relayed=relayed),
+        "/v1/chat/completions": chat(relayed=relayed),
+        "/v1/messages": messages(cap=True, relayed=relayed),
+        "/v1/messages/count_tokens": messages(cap=False, relayed=relayed),
+        "/v1/images/generations": images(edits=False, relayed=relayed),
+        "/v1/images/edits": images(edits=True, relayed=relayed),
+    }
+
+
 # By path.
-KNOWN = {
-    "/v1/responses": responses(),
-    "/v1/chat/completions": chat(),
-    "/v1/messages": messages(cap=True),
-    "/v1/messages/count_tokens": messages(cap=False),
-    "/v1/images/generations": images(edits=False),
-    "/v1/images/edits": images(edits=True),
-}
+KNOWN, RELAYED = known(relayed=False), known(relayed=True)
 # Of a form, whose files are no part of it.
-KNOWN_FORM = images(edits=False)
+KNOWN_FORM, RELAYED_FORM = images(edits=False, relayed=False), images(edits=False, relayed=True)

@@ -207,10 +207,11 @@ REASONS = [
     Reason("as it was sent is not supported by this model", is_translated),
     Reason("Names are compared as they are written", is_misspelled),
     Reason("at most 4 stop sequences", lambda _, body: len(body["stop_sequences"]) > 4),
+    Reason("^Parts of type '[^']+' are not supported by this model", is_translated),
     Reason("cannot be counted ahead", is_translated),
     Reason("There is nothing in the conversation that this model could answer", is_translated),
     Reason("Each turn of the user needs content for this model", is_translated),
-    Reason("Only functions can be called by this model, and there is none", is_translated),
+    Reason(r"Only functions can be called by this model\b", is_translated),
     Reason("Missing required parameter: ", is_left_out),
     Reason(r"is not supported\b", is_unserved),
     # The simulator's, which reads no number with a fraction as a cap.
