@@ -43,7 +43,7 @@ class Collector:
         return self.exports.get(timeout=60)
 
     def take(self, path: str, body: bytes) -> bytes | None:
-        """Notes an export, and returns the body of the response; None if the path is none of OTLP."""
+        """Notes an export, and returns the body of the response; None if OTLP has no such path."""
         match path:
             case "/v1/traces":
                 for group in ExportTraceServiceRequest.FromString(body).resource_spans:

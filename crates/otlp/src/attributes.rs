@@ -2,7 +2,7 @@
 
 use config::traces::Semconv;
 
-use crate::fields::{Fields, bytes_length, varint_length};
+use crate::fields::Fields;
 use crate::names::Name;
 
 /// The attributes of a span, with the names of a version of the conventions. They are written with the tags of
@@ -30,10 +30,7 @@ impl<'a> Attributes<'a> {
     /// Adds an attribute, if this version of the conventions has it.
     pub(crate) fn set<'v>(&mut self, name: Name, value: impl Into<Value<'v>>) {
         let value = value.into();
-        if let Some(name) = name.of(self.semconv) {
-            self.begin(name, value.length());
-            value.write(self.span);
-        }
+        self.add(name, |to| value.write(to));
     }
 
     /// Adds an attribute, if its value is known.
@@ -45,39 +42,31 @@ impl<'a> Attributes<'a> {
 
     /// Adds a list, unless it is empty.
     pub(crate) fn set_list<'v>(&mut self, name: Name, texts: impl IntoIterator<Item = &'v String>) {
-        let mut list = Vec::new();
-        for text in texts {
-            let value = Value::Text(text);
-            list.begin(1, value.length());
-            value.write(&mut list);
+        let mut texts = texts.into_iter().peekable();
+        if texts.peek().is_none() {
+            return;
         }
-        let name = name.of(self.semconv);
-        if let Some(name) = name.filter(|_| !list.is_empty()) {
-            self.begin(name, bytes_length(5, list.len()));
-            self.span.bytes(5, &list);
-        }
+        self.add(name, |value| {
+            value.message(5, |list| {
+                for text in texts {
+                    list.message(1, |to| Value::Text(text).write(to));
+                }
+            });
+        });
     }
 
-    /// Writes the name, and the beginning of a value with so many bytes.
-    fn begin(&mut self, name: &str, length: usize) {
-        let whole = bytes_length(1, name.len()) + bytes_length(2, length);
-        self.span.begin(9, whole);
-        self.span.bytes(1, name.as_bytes());
-        self.span.begin(2, length);
+    /// Adds an attribute with the value that `write` writes, if this version of the conventions has it.
+    fn add(&mut self, name: Name, write: impl FnOnce(&mut Vec<u8>)) {
+        if let Some(name) = name.of(self.semconv) {
+            self.span.message(9, |pair| {
+                pair.bytes(1, name.as_bytes());
+                pair.message(2, write);
+            });
+        }
     }
 }
 
 impl Value<'_> {
-    /// The length with its tag.
-    fn length(self) -> usize {
-        match self {
-            Self::Text(text) => bytes_length(1, text.len()),
-            Self::Bool(value) => varint_length(2, u64::from(value)),
-            Self::Int(number) => varint_length(3, number),
-            Self::Double(_) => DOUBLE_LENGTH,
-        }
-    }
-
     fn write(self, to: &mut Vec<u8>) {
         match self {
             Self::Text(text) => to.bytes(1, text.as_bytes()),
@@ -112,6 +101,3 @@ impl From<f64> for Value<'_> {
         Self::Double(number)
     }
 }
-
-/// The length of a number with its tag.
-const DOUBLE_LENGTH: usize = 9;

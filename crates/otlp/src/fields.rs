@@ -1,7 +1,7 @@
 //! Writes protobuf field by field, for spans. Messages of prost would be built for each of them, and walked several times
 //! for the lengths of what they contain.
 
-use prost::encoding::{WireType, encoded_len_varint, key_len};
+use prost::encoding::{WireType, encoded_len_varint};
 
 /// Appends fields of a message. A field is named by its tag.
 pub(crate) trait Fields {
@@ -13,10 +13,10 @@ pub(crate) trait Fields {
     fn fixed32(&mut self, tag: u32, value: u32);
     /// Appends a number.
     fn double(&mut self, tag: u32, value: f64);
-    /// Appends bytes, a text or a message.
+    /// Appends bytes or a text.
     fn bytes(&mut self, tag: u32, value: &[u8]);
-    /// Appends the beginning of a field with so many bytes, which have to follow.
-    fn begin(&mut self, tag: u32, length: usize);
+    /// Appends a message with the fields that `write` appends, or a text of several pieces.
+    fn message(&mut self, tag: u32, write: impl FnOnce(&mut Self));
 }
 
 impl Fields for Vec<u8> {
@@ -40,14 +40,36 @@ impl Fields for Vec<u8> {
     }
 
     fn bytes(&mut self, tag: u32, value: &[u8]) {
-        self.begin(tag, value.len());
+        push_key(self, tag, WireType::LengthDelimited);
+        push_varint(self, value.len() as u64);
         self.extend_from_slice(value);
     }
 
-    fn begin(&mut self, tag: u32, length: usize) {
+    /// Most messages are short, so that their length needs the one byte that is left for it.
+    fn message(&mut self, tag: u32, write: impl FnOnce(&mut Self)) {
         push_key(self, tag, WireType::LengthDelimited);
-        push_varint(self, length as u64);
+        let start = self.len();
+        self.push(0);
+        write(self);
+        let length = self.len() - start - 1;
+        match u8::try_from(length) {
+            Ok(length @ 0..0x80) => self[start] = length,
+            _ => widen(self, start, length),
+        }
     }
+}
+
+/// Makes room for a length of several bytes in place of the byte at `start`.
+fn widen(message: &mut Vec<u8>, start: usize, length: usize) {
+    let (end, more) = (message.len(), encoded_len_varint(length as u64) - 1);
+    message.resize(end + more, 0);
+    message.copy_within(start + 1..end, start + 1 + more);
+    let (mut rest, last) = (length, start + more);
+    for byte in &mut message[start..last] {
+        *byte = rest as u8 | 0x80;
+        rest >>= 7;
+    }
+    message[last] = rest as u8;
 }
 
 fn push_key(to: &mut Vec<u8>, tag: u32, wire_type: WireType) {
@@ -62,14 +84,4 @@ fn push_varint(to: &mut Vec<u8>, mut value: u64) {
         value >>= 7;
     }
     to.push(value as u8);
-}
-
-/// The length of an integer with its tag.
-pub(crate) fn varint_length(tag: u32, value: u64) -> usize {
-    key_len(tag) + encoded_len_varint(value)
-}
-
-/// The length of so many bytes with their tag.
-pub(crate) fn bytes_length(tag: u32, length: usize) -> usize {
-    varint_length(tag, length as u64) + length
 }

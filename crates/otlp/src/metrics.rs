@@ -175,7 +175,7 @@ fn name_and_unit(family: &str, unit: Option<&str>) -> (Bytes, &'static str) {
     (name.replacen('_', ".", 1).into(), unit)
 }
 
-/// The attributes of a series. A label without a value is none.
+/// The attributes of a series. Labels without a value are left out.
 fn attributes(family: &str, sample: &Sample<'_>) -> Vec<KeyValue> {
     let labels = sample.labels.iter();
     let labels = labels.filter(|(name, value)| *name != "le" && !value.is_empty());

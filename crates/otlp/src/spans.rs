@@ -28,8 +28,6 @@ pub(crate) struct Spans {
     /// The fields `spans` of a message `ScopeSpans`.
     pub(crate) encoded: Vec<u8>,
     pub(crate) count: u64,
-    /// The span that is being written.
-    span: Vec<u8>,
 }
 
 /// The ids of a span.
@@ -43,11 +41,11 @@ struct Ids<'a> {
 impl Spans {
     /// Adds a span, with the fields that `write` adds to its ids. All fields are in the order of their tags.
     fn add(&mut self, ids: &Ids<'_>, write: impl FnOnce(&mut Vec<u8>)) {
-        self.span.clear();
-        ids.write(&mut self.span);
-        write(&mut self.span);
-        self.span.fixed32(16, ids.flags());
-        self.encoded.bytes(SPANS, &self.span);
+        self.encoded.message(SPANS, |span| {
+            ids.write(span);
+            write(span);
+            span.fixed32(16, ids.flags());
+        });
         self.count += 1;
     }
 }
@@ -226,12 +224,13 @@ impl Attributes<'_> {
 
 /// Writes the name of a span: what is done, and with what.
 fn write_name(span: &mut Vec<u8>, verb: &str, object: Option<&str>) {
-    let object = object.map_or(["", ""], |object| [" ", object]);
-    let parts = [verb, object[0], object[1]];
-    span.begin(5, parts.iter().map(|part| part.len()).sum());
-    for part in parts {
-        span.extend_from_slice(part.as_bytes());
-    }
+    span.message(5, |name| {
+        name.extend_from_slice(verb.as_bytes());
+        if let Some(object) = object {
+            name.push(b' ');
+            name.extend_from_slice(object.as_bytes());
+        }
+    });
 }
 
 /// Writes the start and the end of a span, in milliseconds of its request.
@@ -251,12 +250,12 @@ fn at(report: &RequestReport, after_ms: f64) -> u64 {
 
 /// Writes the status of a span that is an error.
 fn write_error(span: &mut Vec<u8>, cause: Option<&str>) {
-    let mut status = Vec::new();
-    if let Some(cause) = cause {
-        status.bytes(2, cause.as_bytes());
-    }
-    status.varint(3, StatusCode::Error as u64);
-    span.bytes(15, &status);
+    span.message(15, |status| {
+        if let Some(cause) = cause {
+            status.bytes(2, cause.as_bytes());
+        }
+        status.varint(3, StatusCode::Error as u64);
+    });
 }
 
 /// The tag of the spans in `ScopeSpans`.

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use crate::collector::{Collector, scope};
-use crate::fields::{Fields as _, bytes_length};
+use crate::fields::Fields as _;
 use crate::messages::{Resource, ResourceSpans, ScopeSpans};
 use crate::servers::Servers;
 use crate::spans::{SpanMaker, Spans};
@@ -103,7 +103,7 @@ impl TraceExporter {
         reports
             .iter()
             .for_each(|report| maker.add(report, &mut spans));
-        let Spans { encoded, count, .. } = spans;
+        let Spans { encoded, count } = spans;
         match self.collector.export(self.body(&encoded)).await {
             Some(rejected) => {
                 let rejected = rejected.min(count);
@@ -125,13 +125,14 @@ impl TraceExporter {
             spans: Vec::new(),
         };
         let [resource, scope] = [resource.encode_to_vec(), scope.encode_to_vec()];
-        let in_scope = scope.len() + spans.len();
         let mut body = Vec::new();
-        body.begin(1, resource.len() + bytes_length(2, in_scope));
-        body.extend(resource);
-        body.begin(2, in_scope);
-        body.extend(scope);
-        body.extend_from_slice(spans);
+        body.message(1, |body| {
+            body.extend(resource);
+            body.message(2, |body| {
+                body.extend(scope);
+                body.extend_from_slice(spans);
+            });
+        });
         body.into()
     }
 }

@@ -48,7 +48,7 @@ pub struct Rule {
     #[serde(default)]
     #[schemars(example = ["temperature"])]
     pub members: Vec<MemberPath>,
-    /// What is done to a request.
+    /// The edit of a request.
     #[schemars(example = &"drop")]
     pub action: Action,
     /// The page of the vendor, or the report, that it comes from.
@@ -59,7 +59,7 @@ pub struct Rule {
     pub read: String,
 }
 
-/// What a rule does to a request.
+/// The edit that a rule makes in a request.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Action {

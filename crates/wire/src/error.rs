@@ -121,11 +121,11 @@ pub struct ApiError {
     pub param: Option<String>,
     /// Seconds to wait before a retry.
     pub retry_after: Option<NonZeroU32>,
-    /// What the protocols put in the place of the code, the type or the message.
+    /// The code, the type or the message in each protocol, where it differs.
     pub specifics: Option<Box<Specifics>>,
 }
 
-/// What a protocol puts in the place of a part of an error.
+/// The code, the type or the message of an error in one protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Specifics {
     /// The words by which the upstream has named the error, for a client of the upstream's

@@ -3,7 +3,7 @@
 use super::{Fault, Kind, Leave, Spot};
 use crate::dice::Dice;
 
-/// What a client does on its HTTP/2 connection beside its request.
+/// The frames that a client sends on its HTTP/2 connection beside its request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Http2 {
     /// The position in the response at which it announces with `GOAWAY` that it is about to leave.

@@ -1,4 +1,4 @@
-//! The rules of an upstream: those of its vendor that the gateway knows, and the operator's own.
+//! The rules of an upstream: the known rules of its vendor, and the operator's own.
 
 use std::sync::LazyLock;
 
@@ -215,7 +215,7 @@ The actions are `\"drop\"`, `{ drop_beside = \"other\" }`, `{ rename = \"name\" 
 `{ words = { known = [\"low\"], instead = { max = \"low\" } } }`, `{ range = { least = 0, most = 1 } }` and
 `{ label = 64 }` for members, which may be nested: `messages[].name`. Without members there are
 `{ thinking = \"adaptive\" }`, `\"reasons\"`, `\"merge_system\"`, `\"answer_results\"`, `\"cache_breakpoints\"` and `\"apply_stops\"`; these
-are for translated requests only. `sluicegate presets NAME` shows the rules of a preset, and `sluicegate check` those of each target.
+are for translated requests only. `sluicegate presets NAME` shows the rules of a preset, and `sluicegate check` the rules of each target.
 
 | rule | presets | protocols | models | what is done | read |
 |---|---|---|---|---|---|

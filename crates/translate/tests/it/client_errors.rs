@@ -1,4 +1,4 @@
-//! Clients of every protocol are told about each error that a vendor has published with a status, a
+//! Clients of every protocol get each error that a vendor has published with a status, a
 //! type, a code and words that the client's own vendor uses.
 
 use engine::EngineError;
@@ -21,10 +21,10 @@ struct Published {
     sizes: [Option<u64>; 3],
 }
 
-/// The errors that come with a status, as a client of another protocol is told about them.
-fn told() -> Vec<(Published, ApiError)> {
+/// The errors that come with a status, as a client of another protocol gets them.
+fn translated() -> Vec<(Published, ApiError)> {
     let published: Vec<Published> = serde_json::from_slice(&fixture("vendor-errors.json")).unwrap();
-    let told = published.into_iter().filter_map(|published| {
+    let translated = published.into_iter().filter_map(|published| {
         let text = match &published.body {
             Value::String(text) => text.clone(),
             body => body.to_string(),
@@ -34,7 +34,7 @@ fn told() -> Vec<(Published, ApiError)> {
         error.forget_reported();
         Some((published, error))
     });
-    told.collect()
+    translated.collect()
 }
 
 fn openai(error: &ApiError) -> (u16, Value) {
@@ -97,7 +97,7 @@ fn owed(means: &str) -> Vec<(u16, &str, &str, u16, &str)> {
 
 #[test]
 fn each_meaning_has_the_status_type_and_code_of_the_clients_vendor() {
-    for (published, error) in told() {
+    for (published, error) in translated() {
         let ((status, one), (other_status, other)) = (openai(&error), anthropic(&error));
         let word = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
         let (kind, code) = (word(&one, "type"), word(&one, "code"));
@@ -145,7 +145,7 @@ fn sentences([prompt, output, limit]: [Option<u64>; 3]) -> [String; 2] {
 
 #[test]
 fn a_prompt_that_is_too_long_is_told_in_the_words_that_agents_know() {
-    let long = told()
+    let long = translated()
         .into_iter()
         .filter(|(error, _)| error.means == "LongPrompt");
     for (published, error) in long {

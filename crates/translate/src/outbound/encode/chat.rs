@@ -343,6 +343,6 @@ fn tool_choice(choice: &engine::ToolChoice) -> ToolChoice {
     }
 }
 
-/// What the assistant says between the results of calls and a message of the user, for servers that
+/// The message of the assistant between the results of calls and a message of the user, for servers that
 /// need it. An empty message would be refused.
 const ANSWER_TO_RESULTS: &str = "Understood.";
