@@ -11,7 +11,6 @@ use std::task::Poll;
 
 use auth::{Credentials, Denied, Entry};
 use http::header::{AUTHORIZATION, CACHE_CONTROL, CONNECTION, HOST, X_CONTENT_TYPE_OPTIONS};
-use http::uri::Authority;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, Uri};
 use policy::clock;
 use policy::policy_keys::PolicyKeys;
@@ -226,14 +225,26 @@ fn note_refusal(record: &mut Record, refusal: &Refusal) {
 fn trace(traces: &TraceQueue, uri: &Uri, headers: &HeaderMap) -> RequestTrace {
     let parent = trace_parent(headers);
     let states = headers.get_all(TRACESTATE).into_iter();
-    let host = headers.get(HOST).map(HeaderValue::as_bytes);
-    let host = host.and_then(|host| Authority::try_from(host).ok());
+    let host = match uri.host() {
+        Some(host) => Some((host, uri.port_u16())),
+        None => headers.get(HOST).and_then(host_and_port),
+    };
     RequestTrace {
         context: traces.begin(parent, clock::random_bits),
         state: parent.and_then(|_| TraceState::parse(states.map(HeaderValue::as_bytes))),
         path: shortened(uri.path()),
-        host: host.map(|host| (shortened(host.host()), host.port_u16())),
+        host: host.map(|(host, port)| (shortened(host), port)),
     }
+}
+
+/// Splits the value of a header `Host`. Over HTTP/2 the URL has both parts.
+fn host_and_port(value: &HeaderValue) -> Option<(&str, Option<u16>)> {
+    let value = value.to_str().ok()?;
+    let split = value.rsplit_once(':').and_then(|(host, port)| {
+        // The last part of an IPv6 address without a port ends with a bracket.
+        Some((host, Some(port.parse().ok()?)))
+    });
+    Some(split.unwrap_or((value, None)))
 }
 
 /// The client's span, if the request is part of a trace: one valid header.
@@ -274,6 +285,23 @@ mod tests {
     const OPENAI: &str = include_str!("../../../tests/black_box/fixtures/errors-openai-style.json");
     const MESSAGES: &str =
         include_str!("../../../tests/black_box/fixtures/errors-messages-style.json");
+
+    #[test]
+    fn the_host_of_a_request_is_read_with_its_port() {
+        for (value, host, port) in [
+            ("gate.example", "gate.example", None),
+            ("gate.example:8080", "gate.example", Some(8080)),
+            ("127.0.0.1:65535", "127.0.0.1", Some(65535)),
+            ("[::1]", "[::1]", None),
+            ("[::1]:443", "[::1]", Some(443)),
+            ("gate.example:70000", "gate.example:70000", None),
+        ] {
+            let value = HeaderValue::from_static(value);
+            assert_eq!(host_and_port(&value), Some((host, port)));
+        }
+        let invalid = HeaderValue::from_bytes(b"gate\xff").unwrap();
+        assert_eq!(host_and_port(&invalid), None);
+    }
 
     /// A body that panics when it is polled.
     struct Injected;
