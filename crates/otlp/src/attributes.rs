@@ -29,8 +29,29 @@ impl<'a> Attributes<'a> {
 
     /// Adds an attribute, if this version of the conventions has it.
     pub(crate) fn set<'v>(&mut self, name: Name, value: impl Into<Value<'v>>) {
-        let value = value.into();
-        self.add(name, |to| value.write(to));
+        match value.into() {
+            Value::Text(text) => self.set_text(name, text),
+            value => self.add(name, |to| value.write(to)),
+        }
+    }
+
+    /// Adds a text. Most attributes are short ones, whose four lengths have a byte each.
+    fn set_text(&mut self, name: Name, text: &str) {
+        let Some(key) = name.of(self.semconv) else {
+            return;
+        };
+        if key.len() + text.len() > MAX_SHORT {
+            return self.add(name, |to| Value::Text(text).write(to));
+        }
+        let [key_length, text_length] = [key.len() as u8, text.len() as u8];
+        let pair_length = key_length + text_length + 6;
+        self.span.reserve(usize::from(pair_length) + 2);
+        self.span
+            .extend_from_slice(&[PAIR, pair_length, KEY, key_length]);
+        self.span.extend_from_slice(key.as_bytes());
+        self.span
+            .extend_from_slice(&[VALUE, text_length + 2, TEXT, text_length]);
+        self.span.extend_from_slice(text.as_bytes());
     }
 
     /// Adds an attribute, if its value is known.
@@ -99,5 +120,50 @@ impl From<u64> for Value<'_> {
 impl From<f64> for Value<'_> {
     fn from(number: f64) -> Self {
         Self::Double(number)
+    }
+}
+
+/// The maximum length of a name and a text whose fields have lengths of one byte, with the six bytes around them.
+const MAX_SHORT: usize = 0x7f - 6;
+/// The tag of an attribute of a span, with the type of fields that begin with their length.
+const PAIR: u8 = 9 << 3 | 2;
+/// The tag of the name.
+const KEY: u8 = 1 << 3 | 2;
+/// The tag of the value.
+const VALUE: u8 = 2 << 3 | 2;
+/// The tag of a text in the value.
+const TEXT: u8 = 1 << 3 | 2;
+
+#[cfg(test)]
+mod tests {
+    use prost::Message as _;
+
+    use super::*;
+    use crate::messages::{self, Span};
+    use crate::names;
+
+    /// The lengths at which a field needs another byte for its length.
+    #[test]
+    fn texts_and_lists_of_every_length_are_read_back() {
+        for length in (0..300).chain(16_200..16_400) {
+            let text = "a".repeat(length);
+            let mut span = Vec::new();
+            let mut attributes = Attributes::new(Semconv::V2026_10, &mut span);
+            attributes.set(names::KEY, text.as_str());
+            attributes.set_list(names::DROPPED, [&text, &text]);
+            let [one, list] = Span::decode(span.as_slice())
+                .unwrap()
+                .attributes
+                .try_into()
+                .unwrap();
+            assert_eq!(one.key, "sluicegate.key");
+            let expected = messages::Value::String(text.into());
+            assert_eq!(one.value.unwrap().value.as_ref(), Some(&expected));
+            let Some(messages::Value::Array(list)) = list.value.unwrap().value else {
+                panic!("{length}");
+            };
+            let values: Vec<_> = list.values.into_iter().map(|it| it.value).collect();
+            assert_eq!(values, [Some(expected.clone()), Some(expected)]);
+        }
     }
 }

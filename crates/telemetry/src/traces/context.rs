@@ -113,13 +113,13 @@ impl TraceContext {
 
 impl fmt::Display for TraceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
+        write_hex(f, self.to_bytes())
     }
 }
 
 impl fmt::Display for SpanId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.0)
+        write_hex(f, self.to_bytes())
     }
 }
 
@@ -141,6 +141,13 @@ impl fmt::Display for TraceParent {
         let flags = u128::from(self.is_sampled) * SAMPLED;
         write!(f, "00-{}-{}-{flags:02x}", self.trace, self.span)
     }
+}
+
+/// Writes lower-case hexadecimal digits: the numbers of `fmt` take several times as long.
+fn write_hex<const N: usize>(f: &mut fmt::Formatter<'_>, bytes: [u8; N]) -> fmt::Result {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits = bytes.map(|byte| [byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)]));
+    f.write_str(str::from_utf8(digits.as_flattened()).unwrap_or_default())
 }
 
 /// Reads lower-case hexadecimal digits: capital ones are invalid.
