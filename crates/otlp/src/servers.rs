@@ -1,11 +1,11 @@
 //! The model servers that attempts were made at.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use policy::Policy;
 
-/// The upstreams of a policy, by their names.
-pub(crate) struct Servers(HashMap<String, Server>);
+/// The upstreams of a policy, by their names. There are few, so that comparing names is quicker than hashing them.
+pub(crate) struct Servers(BTreeMap<String, Server>);
 
 /// A model server.
 pub(crate) struct Server {

@@ -22,14 +22,6 @@ pub(crate) struct SpanMaker {
     pub(crate) servers: Servers,
 }
 
-/// Encoded spans.
-#[derive(Debug, Default)]
-pub(crate) struct Spans {
-    /// The fields `spans` of a message `ScopeSpans`.
-    pub(crate) encoded: Vec<u8>,
-    pub(crate) count: u64,
-}
-
 /// The ids of a span.
 struct Ids<'a> {
     trace: &'a RequestTrace,
@@ -38,19 +30,17 @@ struct Ids<'a> {
     is_parent_remote: bool,
 }
 
-impl Spans {
-    /// Adds a span, with the fields that `write` adds to its ids. All fields are in the order of their tags.
-    fn add(&mut self, ids: &Ids<'_>, write: impl FnOnce(&mut Vec<u8>)) {
-        self.encoded.message(SPANS, |span| {
-            ids.write(span);
-            write(span);
-            span.fixed32(16, ids.flags());
-        });
-        self.count += 1;
-    }
-}
-
 impl Ids<'_> {
+    /// Adds the span to a message `ScopeSpans`, with the fields that `write` adds to its ids. All fields are in the
+    /// order of their tags.
+    fn add_span(&self, spans: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+        spans.message(SPANS, |span| {
+            self.write(span);
+            write(span);
+            span.fixed32(16, self.flags());
+        });
+    }
+
     fn write(&self, span: &mut Vec<u8>) {
         let context = &self.trace.context;
         span.bytes(1, &context.trace.to_bytes());
@@ -70,10 +60,11 @@ impl Ids<'_> {
 }
 
 impl SpanMaker {
-    /// Adds the spans of a request. One without a trace has none.
-    pub(crate) fn add(&self, report: &RequestReport, spans: &mut Spans) {
+    /// Adds the spans of a request to a message `ScopeSpans`, and returns their number. A request without a trace
+    /// has none.
+    pub(crate) fn add(&self, report: &RequestReport, spans: &mut Vec<u8>) -> u64 {
         let Some(trace) = report.trace.as_deref() else {
-            return;
+            return 0;
         };
         let context = &trace.context;
         let ids = Ids {
@@ -82,7 +73,7 @@ impl SpanMaker {
             parent: context.parent,
             is_parent_remote: context.parent.is_some(),
         };
-        spans.add(&ids, |span| self.write_server_span(report, trace, span));
+        ids.add_span(spans, |span| self.write_server_span(report, trace, span));
         for (number, attempt) in report.attempts.iter().enumerate() {
             let ids = Ids {
                 trace,
@@ -90,8 +81,9 @@ impl SpanMaker {
                 parent: Some(context.span),
                 is_parent_remote: false,
             };
-            spans.add(&ids, |span| self.write_client_span(report, attempt, span));
+            ids.add_span(spans, |span| self.write_client_span(report, attempt, span));
         }
+        report.spans()
     }
 
     /// Writes the span of the request, without its ids.

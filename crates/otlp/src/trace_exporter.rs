@@ -21,7 +21,7 @@ use crate::collector::{Collector, scope};
 use crate::fields::Fields as _;
 use crate::messages::{Resource, ResourceSpans, ScopeSpans};
 use crate::servers::Servers;
-use crate::spans::{SpanMaker, Spans};
+use crate::spans::SpanMaker;
 
 /// An exporter of the spans of requests.
 pub(crate) struct TraceExporter {
@@ -99,12 +99,8 @@ impl TraceExporter {
 
     /// Sends the spans of requests, and counts how many of them the collector has accepted.
     async fn export(&mut self, maker: &SpanMaker, reports: &[Arc<RequestReport>]) {
-        let mut spans = Spans::default();
-        reports
-            .iter()
-            .for_each(|report| maker.add(report, &mut spans));
-        let Spans { encoded, count } = spans;
-        match self.collector.export(self.body(&encoded)).await {
+        let (body, count) = self.body(maker, reports);
+        match self.collector.export(body).await {
             Some(rejected) => {
                 let rejected = rejected.min(count);
                 self.queue.count(SpanResult::Sent, count - rejected);
@@ -114,8 +110,9 @@ impl TraceExporter {
         }
     }
 
-    /// The message `ExportTraceServiceRequest` with these spans, which follow the scope in `ScopeSpans`.
-    fn body(&self, spans: &[u8]) -> Bytes {
+    /// The message `ExportTraceServiceRequest` with the spans of requests, which follow the scope in `ScopeSpans`,
+    /// and their number.
+    fn body(&self, maker: &SpanMaker, reports: &[Arc<RequestReport>]) -> (Bytes, u64) {
         let resource = ResourceSpans {
             resource: Some(self.resource.clone()),
             scope_spans: Vec::new(),
@@ -124,16 +121,15 @@ impl TraceExporter {
             scope: Some(scope()),
             spans: Vec::new(),
         };
-        let [resource, scope] = [resource.encode_to_vec(), scope.encode_to_vec()];
-        let mut body = Vec::new();
+        let (mut body, mut count) = (Vec::new(), 0);
         body.message(1, |body| {
-            body.extend(resource);
+            body.extend(resource.encode_to_vec());
             body.message(2, |body| {
-                body.extend(scope);
-                body.extend_from_slice(spans);
+                body.extend(scope.encode_to_vec());
+                count = reports.iter().map(|report| maker.add(report, body)).sum();
             });
         });
-        body.into()
+        (body.into(), count)
     }
 }
 

@@ -22,6 +22,7 @@ use telemetry::outcome::Outcome;
 use telemetry::requests::history::RequestHistory;
 use telemetry::requests::live::{LiveRequest, LiveRequests, Registration};
 use telemetry::requests::report::{Admission, ReceivedAt, RequestReport};
+use telemetry::traces::context::Hex;
 use telemetry::traces::request::RequestTrace;
 use tokio::time::Instant;
 use translate::relay::End;
@@ -413,11 +414,11 @@ impl Record {
         let left_out = self.targets.left_out();
         let left_out = (!left_out.is_empty()).then(|| left_out.join(","));
         let trace = self.trace.as_ref();
-        let trace_id = trace.map(|trace| trace.context.trace.to_string());
+        let trace_id = trace.map(|trace| trace.context.trace.to_hex());
         let line = AccessLine {
             request_id: &self.id,
             client_request_id: self.client_id.as_deref(),
-            trace_id: trace_id.as_deref(),
+            trace_id: trace_id.as_ref().map(Hex::as_str),
             route: self.route,
             key: self.key.as_deref(),
             model: self.model.as_deref(),

@@ -80,7 +80,7 @@ impl Turn {
             return headers;
         };
         // Their texts can always be values.
-        if let Ok(span) = HeaderValue::try_from(span.to_string()) {
+        if let Ok(span) = HeaderValue::from_bytes(&span.to_header()) {
             headers.insert(TRACEPARENT, span);
         }
         let state = request.state.as_ref();

@@ -49,6 +49,11 @@ impl TraceId {
         self.0.get().to_be_bytes()
     }
 
+    /// The digits, as logs and headers have them.
+    pub fn to_hex(self) -> Hex<16> {
+        Hex::new(self.to_bytes())
+    }
+
     /// The 56 bits that are random also if the trace is another system's:
     /// <https://www.w3.org/TR/trace-context-2/#randomness-of-trace-id>.
     pub(crate) fn randomness(self) -> u64 {
@@ -68,7 +73,22 @@ impl SpanId {
     }
 }
 
+impl SpanId {
+    fn to_hex(self) -> Hex<8> {
+        Hex::new(self.to_bytes())
+    }
+}
+
 impl TraceParent {
+    /// The value of the header.
+    pub fn to_header(self) -> [u8; LENGTH] {
+        let mut value = *b"00-________________________________-________________-00";
+        value[3..35].copy_from_slice(self.trace.to_hex().as_str().as_bytes());
+        value[36..52].copy_from_slice(self.span.to_hex().as_str().as_bytes());
+        value[LENGTH - 1] += u8::from(self.is_sampled);
+        value
+    }
+
     /// Reads the value of a header. `None` if it is invalid; then the trace begins anew.
     pub fn parse(value: &[u8]) -> Option<Self> {
         let (fixed, rest) = value.split_at_checked(LENGTH)?;
@@ -113,13 +133,13 @@ impl TraceContext {
 
 impl fmt::Display for TraceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_hex(f, self.to_bytes())
+        f.write_str(self.to_hex().as_str())
     }
 }
 
 impl fmt::Display for SpanId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_hex(f, self.to_bytes())
+        f.write_str(self.to_hex().as_str())
     }
 }
 
@@ -138,16 +158,24 @@ impl EncodeLabelValue for SpanId {
 /// The value of the header.
 impl fmt::Display for TraceParent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let flags = u128::from(self.is_sampled) * SAMPLED;
-        write!(f, "00-{}-{}-{flags:02x}", self.trace, self.span)
+        f.write_str(str::from_utf8(&self.to_header()).unwrap_or_default())
     }
 }
 
-/// Writes lower-case hexadecimal digits: the numbers of `fmt` take several times as long.
-fn write_hex<const N: usize>(f: &mut fmt::Formatter<'_>, bytes: [u8; N]) -> fmt::Result {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digits = bytes.map(|byte| [byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)]));
-    f.write_str(str::from_utf8(digits.as_flattened()).unwrap_or_default())
+/// Lower-case hexadecimal digits of bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Hex<const N: usize>([[u8; 2]; N]);
+
+impl<const N: usize> Hex<N> {
+    fn new(bytes: [u8; N]) -> Self {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        Self(bytes.map(|byte| [byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)])))
+    }
+
+    /// The digits.
+    pub fn as_str(&self) -> &str {
+        str::from_utf8(self.0.as_flattened()).unwrap_or_default()
+    }
 }
 
 /// Reads lower-case hexadecimal digits: capital ones are invalid.
