@@ -1,5 +1,7 @@
 //! The calls of a choice, whose pieces servers mark in different ways.
 
+use std::borrow::Cow;
+
 use wire::lenient::{Call, ReadError, Update, bounded};
 
 use super::chunk::Piece;
@@ -12,6 +14,8 @@ pub(super) struct Calls {
     /// One more than the largest index of a call so far, given or shown: most calls are numbered in
     /// their order, and a new one need not be compared with all others.
     next: u64,
+    /// The latest call, as long as it has no arguments: its name may come in several pieces.
+    unannounced: Option<usize>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -48,10 +52,16 @@ impl Calls {
         index.map(bounded).transpose()?;
         let known = self.find(index, &id, !name.is_empty(), position, is_only);
         let call = known.map_or_else(|| self.add(index, &id), Ok)?;
+        if self.unannounced != Some(call) {
+            self.announce(out);
+        }
+        let is_unannounced = known.is_none() || self.unannounced == Some(call);
         let KnownCall {
             shown, call: state, ..
         } = &mut self.all[call];
         let (is_first, has_id) = (known.is_none(), !state.id.is_empty());
+        // A name that begins with the known one may be its repetition so far, or its next piece.
+        let continues_name = is_unannounced && !name.starts_with(state.name.as_str());
         let defects = CallDefects {
             place: Some(position),
             index: *shown,
@@ -59,10 +69,11 @@ impl Calls {
             is_first,
             repeats_id: !is_first && has_id && !id.is_empty(),
             name: None,
-            repeats_name: !state.name.is_empty() && !name.is_empty(),
+            repeats_name: !state.name.is_empty() && !name.is_empty() && !continues_name,
             arguments: None,
         };
-        if defects.repeats_name && state.name != name {
+        let repeats_name = defects.repeats_name;
+        if repeats_name && state.name != name {
             return Err(ReadError::Contradiction("a call with two names"));
         }
         if !has_id {
@@ -75,19 +86,32 @@ impl Calls {
             arguments: is_json.then(|| (*arguments).to_owned()),
             ..defects
         });
-        // Some servers repeat the name in every piece.
-        if is_first || state.name.is_empty() && !name.is_empty() {
+        // Some servers repeat the name in every piece, and others send it in pieces.
+        if is_unannounced && !repeats_name {
+            state.name.push_str(&name);
+            self.unannounced = Some(call);
+        } else if state.name.is_empty() && !name.is_empty() {
             (*name).clone_into(&mut state.name);
             out.push(Update::Call { call, id, name });
         }
         if !arguments.is_empty() {
-            state.arguments.push_str(&arguments);
+            self.announce(out);
+            self.all[call].call.arguments.push_str(&arguments);
             out.push(Update::Arguments {
                 call,
                 text: arguments,
             });
         }
         Ok(defects)
+    }
+
+    /// Adds the latest call to the updates, unless it was: its name is complete.
+    pub(super) fn announce(&mut self, out: &mut Vec<Update<'_>>) {
+        if let Some(call) = self.unannounced.take() {
+            let Call { id, name, .. } = &self.all[call].call;
+            let [id, name] = [id, name].map(|text| Cow::Owned(text.clone()));
+            out.push(Update::Call { call, id, name });
+        }
     }
 
     /// Finds the call of a piece: by the index, else by the id, else by the position.

@@ -348,8 +348,11 @@ impl Reader {
         if state.finish.is_some() && (has_calls || out.len() > before) {
             return Err(ReadError::Contradiction(AFTER_FINISH));
         }
+        if !choice.finish_reason.or_empty().is_empty() {
+            state.calls.announce(out);
+        }
         self.content_length += out[before..].iter().map(Update::length).sum::<u64>();
-        state.has_content |= out.len() > before;
+        state.has_content |= has_calls || out.len() > before;
         state.text += text_length(&out[before..]);
         if !defects.is_none() {
             self.defects.push(defects);
@@ -443,6 +446,11 @@ impl ChoiceState {
             defects.content = Some(content);
         }
         push(delta.refusal.0, Update::Refusal, out);
+        if out.len() > before {
+            let mut calls = Vec::new();
+            self.calls.announce(&mut calls);
+            out.splice(before..before, calls);
+        }
         let pieces = delta.tool_calls.unwrap_or_default();
         // Some servers send a call in both forms at once.
         let old_form = delta.function_call.0.filter(|_| pieces.is_empty());

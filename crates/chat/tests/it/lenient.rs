@@ -176,6 +176,53 @@ fn calls_come_in_many_forms() {
     assert_eq!(answer.calls, [call("a", "f", "")]);
 }
 
+/// The SDK of OpenAI joins the pieces of a name:
+/// <https://github.com/openai/openai-python/blob/main/src/openai/lib/streaming/chat/_completions.py>
+#[test]
+fn the_name_of_a_call_may_come_in_pieces() {
+    let piece = |function: Value| {
+        delta(json!({"tool_calls": [{"index": 0, "id": "a", "function": function}]}))
+    };
+    let end = || finish("tool_calls");
+    let named = |names: &[&str]| {
+        let mut stream: Vec<_> = names
+            .iter()
+            .map(|name| piece(json!({ "name": name })))
+            .collect();
+        stream.push(piece(json!({"arguments": "{}"})));
+        stream.push(end());
+        read(&stream).map(|answer| answer.calls)
+    };
+    let whole = Ok(vec![call("a", "get_weather", "{}")]);
+    assert_eq!(named(&["get_", "weather"]), whole);
+    assert_eq!(named(&["get", "_", "", "weather"]), whole);
+    assert_eq!(named(&["get_weather", "get_weather"]), whole);
+
+    let contradiction = Err(ReadError::Contradiction("a call with two names"));
+    assert_eq!(named(&["get_", "get_weather"]), contradiction);
+    let late = [
+        piece(json!({"name": "get_", "arguments": "{"})),
+        piece(json!({"name": "weather", "arguments": "}"})),
+        end(),
+    ];
+    assert_eq!(read(&late).map(|answer| answer.calls), contradiction);
+}
+
+/// The call comes before the content that follows it, and also without arguments.
+#[test]
+fn a_call_without_arguments_keeps_its_place() {
+    let named = delta(json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "f"}}]}));
+    let mut reader = Reader::new();
+    let mut updates = Vec::new();
+    for event in [named, delta(json!({"content": "b"})), finish("stop")] {
+        let (event, mut new) = (event.to_string(), Vec::new());
+        reader.event(&event, &mut new).unwrap();
+        updates.extend(new.iter().map(|update| format!("{update:?}")));
+    }
+    let expected = ["Call { call: 0, id: \"a\", name: \"f\" }", "Text(\"b\")"];
+    assert_eq!(updates, expected);
+}
+
 #[test]
 fn known_stop_reasons_are_mapped_and_others_are_errors() {
     for (word, finish_reason) in [
