@@ -435,6 +435,51 @@ fn admin_address_has_tls() {
     );
 }
 
+/// Commands reach an admin address that wants a client certificate with one, and not without.
+#[test]
+fn commands_show_their_certificate_to_the_admin_address() {
+    let (authority, clients) = (Authority::new(), Authority::named("Client CA"));
+    let [trusted, wanted] = [&authority, &clients].map(|ca| GATEWAY.file("ca.pem", &ca.pem));
+    let files = Files::new(&authority.issue("127.0.0.1", 2099));
+    let wanted = wanted.0.display();
+    let section = format!(
+        "{}client_ca = \"{wanted}\"\n{NOWHERE}",
+        files.section("admin_tls")
+    );
+    let own = clients.issue("operator", 2099);
+    let own = GATEWAY.file("operator.pem", &format!("{}{}", own.certificate, own.key));
+    let own = ["--admin-certificate", own.0.to_str().unwrap()];
+    let key = "sg_admin_key_of_the_test_000000000000";
+    let mut command = GATEWAY.command();
+    command.env("SLUICEGATE_ADMIN_KEY", key);
+    let gateway = GATEWAY.start_by(command, Some(&section));
+    let address = gateway.admin.unwrap().to_string();
+    let (url, config) = (
+        format!("https://{address}"),
+        GATEWAY.file("sluicegate.toml", &section),
+    );
+    let limits = ["limits", "--json", "--admin", &url, "--admin-ca"];
+    let limits = [&limits, &[trusted.0.to_str().unwrap()][..]].concat();
+    let health = ["health", "--admin", &address, "--config"];
+    let health = [&health, &[config.0.to_str().unwrap()][..]].concat();
+    for asking in [limits, health] {
+        let run = |certificate: &[&str]| {
+            let mut command = GATEWAY.command();
+            command.env("SLUICEGATE_ADMIN_KEY", key);
+            let output = command.args(&asking).args(certificate).output().unwrap();
+            let message = String::from_utf8(output.stderr).unwrap();
+            (output.status.success(), message)
+        };
+        let (is_answered, message) = run(&own);
+        assert!(is_answered, "{asking:?}: {message}");
+        let (is_answered, message) = run(&[]);
+        assert!(
+            !is_answered && message.contains("CertificateRequired"),
+            "{asking:?}: {message}"
+        );
+    }
+}
+
 /// Nothing of a private key is in the log, also if its file is damaged.
 #[test]
 fn p05_tls_keys_are_not_disclosed() {
