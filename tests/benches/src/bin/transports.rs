@@ -229,7 +229,8 @@ async fn ask_all(
 impl Client {
     /// Sends a request and reads the response. Returns the number of its events, or 1.
     async fn ask(&self, raw: &Bytes, question: Question) -> Outcome<usize> {
-        let request = parse(raw).ok_or("the request cannot be parsed")?;
+        let is_http2 = matches!(self, Self::Http2(_));
+        let request = parse(raw, is_http2).ok_or("the request cannot be parsed")?;
         let response: Response<_> = match self {
             Self::Http1(client) => {
                 let mut client = client.lock().await;
@@ -248,13 +249,16 @@ impl Client {
     }
 }
 
-/// The request in these bytes, for either version of HTTP.
-fn parse(raw: &Bytes) -> Option<Request<Full<Bytes>>> {
+/// The request in these bytes. The URL has the host over HTTP/2, and a header over HTTP/1.1.
+fn parse(raw: &Bytes, is_http2: bool) -> Option<Request<Full<Bytes>>> {
     let at = memchr::memmem::find(raw, b"\r\n\r\n")?;
     let head = std::str::from_utf8(&raw[..at]).ok()?;
     let mut lines = head.split("\r\n");
     let path = lines.next()?.split(' ').nth(1)?;
-    let mut request = Request::post(format!("http://{NAME}{path}"));
+    let mut request = match is_http2 {
+        true => Request::post(format!("http://{NAME}{path}")),
+        false => Request::post(path).header("host", NAME),
+    };
     for (name, value) in lines.filter_map(|line| line.split_once(": ")) {
         if name != "host" && name != "content-length" {
             request = request.header(name, value);

@@ -1,0 +1,226 @@
+//! The page of the rules of vendors, `docs/vendor-rules.md`, and the test that it is current.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use translate::field_map::{self, Disposition};
+use translate::outbound;
+use translate::rules::{Action, Rule};
+
+use super::{KNOWN, of_preset};
+use crate::upstream::Protocol;
+use crate::upstream::preset::Preset;
+
+#[test]
+fn the_page_of_rules_is_current() {
+    let page = [
+        INTRODUCTION,
+        &rules(),
+        CLIENTS,
+        &clients(),
+        VENDORS,
+        &vendors(),
+    ]
+    .concat();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/vendor-rules.md");
+    if fs::read_to_string(&path).unwrap_or_default() != page {
+        fs::write(&path, page).unwrap();
+        panic!(
+            "docs/vendor-rules.md was out of date and has been regenerated: review and commit it"
+        );
+    }
+}
+
+/// A row for each rule: the upstreams and models that it is for, and the edit.
+fn rules() -> String {
+    let mut rows = String::new();
+    for rule in KNOWN.iter() {
+        let mut models = listed_or(&rule.models, "all");
+        if !rule.except.is_empty() {
+            models += &format!(", not {}", listed(&rule.except));
+        }
+        let protocols: Vec<_> = rule.protocols.iter().map(ToString::to_string).collect();
+        let protocols = match protocols.is_empty() {
+            true => "all".to_owned(),
+            false => protocols.join(", "),
+        };
+        let members = match rule.members.is_empty() {
+            true => String::new(),
+            false => format!("{}: ", listed(&rule.members)),
+        };
+        let (id, action, source, read) = (&rule.id, &rule.action, &rule.source, &rule.read);
+        let presets = listed_or(&rule.presets, "all");
+        writeln!(
+            rows,
+            "| `{id}` | {presets} | {protocols} | {models} | {members}{action} | [{read}]({source}) |"
+        )
+        .unwrap();
+    }
+    rows
+}
+
+/// A row for each rule and protocol of an upstream: the members that clients of each protocol write for it.
+fn clients() -> String {
+    let mut rows = String::new();
+    for rule in KNOWN.iter() {
+        let is_of = |upstream: &&outbound::Protocol| {
+            rule.protocols.is_empty() || rule.protocols.contains(upstream)
+        };
+        for upstream in outbound::Protocol::ALL.iter().filter(is_of) {
+            let cells = outbound::Protocol::ALL.map(|client| cell(rule, client, *upstream));
+            if cells.iter().all(|cell| cell == RELAYED || cell == NOT_SENT) {
+                continue;
+            }
+            let (id, cells) = (&rule.id, cells.join(" | "));
+            writeln!(rows, "| `{id}` | {upstream} | {cells} |").unwrap();
+        }
+    }
+    rows
+}
+
+fn cell(rule: &Rule, client: outbound::Protocol, upstream: outbound::Protocol) -> String {
+    if client == upstream {
+        return RELAYED.to_owned();
+    }
+    let members = match rule.members.is_empty() {
+        true => without_members(&rule.action, client).to_vec(),
+        false => from_members(rule, client, upstream),
+    };
+    listed_or(&members, NOT_SENT)
+}
+
+/// The members of a client's request that become those of a rule.
+fn from_members(
+    rule: &Rule,
+    client: outbound::Protocol,
+    upstream: outbound::Protocol,
+) -> Vec<&'static str> {
+    let members: Vec<_> = rule.members.iter().map(ToString::to_string).collect();
+    let becomes_one = |text: &str| {
+        let is_named = |name: &str| text.contains(&format!("`{name}`"));
+        let last = |member: &str| member.rsplit("[].").next().is_some_and(is_named);
+        members.iter().any(|member| last(member))
+    };
+    let mut found = Vec::new();
+    for row in field_map::rows().iter().filter(|row| row.client == client) {
+        if matches!(row.disposition(upstream), Disposition::Mapped(text) if becomes_one(text))
+            && !found.contains(&row.field)
+        {
+            found.push(row.field);
+        }
+    }
+    found
+}
+
+/// The members of a client's request that a rule for whole requests concerns.
+fn without_members(action: &Action, client: outbound::Protocol) -> &'static [&'static str] {
+    use outbound::Protocol::{Chat, Messages, Responses};
+    match (action, client) {
+        (Action::Thinking(_) | Action::Reasons, Responses) => &["reasoning.effort"],
+        (Action::Thinking(_) | Action::Reasons, Chat) => &["reasoning_effort"],
+        (Action::Thinking(_) | Action::Reasons, Messages) => &["thinking", "output_config.effort"],
+        (Action::MergeSystem, Responses) => &["instructions", "input[].role"],
+        (Action::MergeSystem, Chat) => &["messages[].role"],
+        (Action::MergeSystem, Messages) => &["system", "messages[].role"],
+        (Action::AnswerResults, Responses) => &["input[]"],
+        (Action::AnswerResults, Chat | Messages) => &["messages[]"],
+        (Action::CacheBreakpoints, Messages) => &["cache_control"],
+        (Action::CacheBreakpoints, Chat | Responses) => &["prompt_cache_breakpoint"],
+        (Action::ApplyStops, Chat) => &["stop"],
+        (Action::ApplyStops, Messages) => &["stop_sequences"],
+        _ => &[],
+    }
+}
+
+/// A row for each preset and protocol: its rules for every model, and for models by their names.
+fn vendors() -> String {
+    let mut rows = String::new();
+    for (name, preset) in Preset::all() {
+        for protocol in preset
+            .protocols
+            .iter()
+            .filter(|it| **it != Protocol::Images)
+        {
+            let (of_models, of_all): (Vec<_>, Vec<_>) =
+                of_preset(name, *protocol).partition(|rule| !rule.models.is_empty());
+            let ids = |rules: Vec<&Rule>| {
+                let ids: Vec<_> = rules.iter().map(|rule| rule.id.as_str()).collect();
+                listed_or(&ids, "")
+            };
+            let (of_all, of_models) = (ids(of_all), ids(of_models));
+            writeln!(rows, "| `{name}` | {protocol} | {of_all} | {of_models} |").unwrap();
+        }
+    }
+    rows
+}
+
+fn listed(items: &[impl ToString]) -> String {
+    let items: Vec<_> = items
+        .iter()
+        .map(|item| format!("`{}`", item.to_string()))
+        .collect();
+    items.join(", ")
+}
+
+fn listed_or(items: &[impl ToString], none: &str) -> String {
+    match items.is_empty() {
+        true => none.to_owned(),
+        false => listed(items),
+    }
+}
+
+const RELAYED: &str = "relayed";
+const NOT_SENT: &str = "–";
+
+const INTRODUCTION: &str = "\
+# Rules of vendors
+
+Each vendor takes only a part of a protocol, and the part differs by model. The gateway edits the requests that it
+translates so that their server takes them, by the rules of this table. A test generates it from
+[`rules.toml`](../crates/translate/src/rules/rules.toml).
+
+A rule applies to the upstreams of its presets and protocols, for the models that match one of its patterns, in which
+`*` stands for any text. A pattern is compared with the upstream's name of the model, with and without what stands
+before its last `/`. Members that are left out or get another value are named in the response header
+`x-sluicegate-dropped`. A request that is relayed was written for its own vendor, and keeps its members, unless the
+upstream has `rules_on_relay = true`.
+
+A pattern of names is a guess. An upstream to which it does not apply switches the rule off, and one with a rule of its
+own adds it:
+
+```toml
+[[upstreams]]
+name = \"house\"
+preset = \"vllm\"
+rules_off = [\"open-model-system\"]
+rules = [{ id = \"house-sampling\", models = [\"house-*\"], members = [\"top_p\", \"temperature\"], action = \"drop\" }]
+```
+
+The actions are `\"drop\"`, `{ drop_beside = \"other\" }`, `{ rename = \"name\" }`, `{ default = 1 }`,
+`{ words = { known = [\"low\"], instead = { max = \"low\" } } }`, `{ range = { least = 0, most = 1 } }` and
+`{ label = 64 }` for members, which may be nested: `messages[].name`. Without members there are
+`{ thinking = \"adaptive\" }`, `\"reasons\"`, `\"merge_system\"`, `\"answer_results\"`, `\"cache_breakpoints\"` and `\"apply_stops\"`; these
+are for translated requests only. `sluicegate presets NAME` shows the rules of a preset, and `sluicegate check` the rules of each target.
+
+| rule | presets | protocols | models | what is done | read |
+|---|---|---|---|---|---|
+";
+
+const CLIENTS: &str = "
+## The members of clients
+
+The members of a client's request that a rule changes, for the protocol of the upstream. `x-sluicegate-dropped` has the
+names of the upstream's protocol. A request in that protocol is relayed as it is, unless the upstream has
+`rules_on_relay = true`. A dash stands where no member of the client's protocol becomes one of the rule.
+
+| rule | upstream | Responses client | Chat Completions client | Messages client |
+|---|---|---|---|---|
+";
+
+const VENDORS: &str = "
+## The rules of each vendor
+
+| preset | protocol | rules for all models | rules by the name of the model |
+|---|---|---|---|
+";
