@@ -64,11 +64,11 @@ static KNOWN: LazyLock<Vec<Rule>> = LazyLock::new(|| {
 });
 
 #[cfg(test)]
+mod page;
+
+#[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-    use std::fmt::Write as _;
-    use std::fs;
-    use std::path::Path;
 
     use super::*;
     use crate::Config;
@@ -139,87 +139,6 @@ mod tests {
             assert!(problem.contains(expected), "{problem}");
         }
     }
-
-    #[test]
-    fn the_page_of_rules_is_current() {
-        let mut page = PAGE.to_owned();
-        for rule in KNOWN.iter() {
-            let listed = |words: Vec<String>| match words.is_empty() {
-                true => "all".to_owned(),
-                false => format!("`{}`", words.join("`, `")),
-            };
-            let members = rule
-                .members
-                .iter()
-                .map(ToString::to_string)
-                .collect::<Vec<_>>();
-            let mut models = listed(rule.models.iter().map(ToString::to_string).collect());
-            if !rule.except.is_empty() {
-                let except = rule.except.iter().map(ToString::to_string).collect();
-                models += &format!(", not {}", listed(except));
-            }
-            let (presets, protocols) = (rule.presets.clone(), rule.protocols.iter());
-            let protocols = protocols.map(ToString::to_string).collect::<Vec<_>>();
-            let protocols = if protocols.is_empty() {
-                "all".to_owned()
-            } else {
-                protocols.join(", ")
-            };
-            let what = if members.is_empty() {
-                String::new()
-            } else {
-                format!("`{}`: ", members.join("`, `"))
-            };
-            let (id, action, source, read) = (&rule.id, &rule.action, &rule.source, &rule.read);
-            writeln!(
-                page,
-                "| `{id}` | {} | {protocols} | {models} | {what}{action} | [{read}]({source}) |",
-                listed(presets)
-            )
-            .unwrap();
-        }
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/vendor-rules.md");
-        if fs::read_to_string(&path).unwrap_or_default() != page {
-            fs::write(&path, page).unwrap();
-            panic!(
-                "docs/vendor-rules.md was out of date and has been regenerated: review and commit it"
-            );
-        }
-    }
-
-    const PAGE: &str = "\
-# Rules of vendors
-
-Each vendor takes only a part of a protocol, and the part differs by model. The gateway edits the requests that it
-translates so that their server takes them, by the rules of this table. A test generates it from
-[`rules.toml`](../crates/translate/src/rules/rules.toml).
-
-A rule applies to the upstreams of its presets and protocols, for the models that match one of its patterns, in which
-`*` stands for any text. A pattern is compared with the upstream's name of the model, with and without what stands
-before its last `/`. Members that are left out or get another value are named in the response header
-`x-sluicegate-dropped`. A request that is relayed was written for its own vendor, and keeps its members, unless the
-upstream has `rules_on_relay = true`.
-
-A pattern of names is a guess. An upstream to which it does not apply switches the rule off, and one with a rule of its
-own adds it:
-
-```toml
-[[upstreams]]
-name = \"house\"
-preset = \"vllm\"
-rules_off = [\"open-model-system\"]
-rules = [{ id = \"house-sampling\", models = [\"house-*\"], members = [\"top_p\", \"temperature\"], action = \"drop\" }]
-```
-
-The actions are `\"drop\"`, `{ drop_beside = \"other\" }`, `{ rename = \"name\" }`, `{ default = 1 }`,
-`{ words = { known = [\"low\"], instead = { max = \"low\" } } }`, `{ range = { least = 0, most = 1 } }` and
-`{ label = 64 }` for members, which may be nested: `messages[].name`. Without members there are
-`{ thinking = \"adaptive\" }`, `\"reasons\"`, `\"merge_system\"`, `\"answer_results\"`, `\"cache_breakpoints\"` and `\"apply_stops\"`; these
-are for translated requests only. `sluicegate presets NAME` shows the rules of a preset, and `sluicegate check` the rules of each target.
-
-| rule | presets | protocols | models | what is done | read |
-|---|---|---|---|---|---|
-";
 
     #[test]
     fn every_known_rule_is_valid_and_names_its_source() {

@@ -8,8 +8,7 @@ use translate::field_map::{self, Disposition};
 use translate::outbound;
 use translate::rules::{Action, Rule};
 
-use super::{KNOWN, of_preset};
-use crate::upstream::Protocol;
+use super::{KNOWN, of_preset, text_protocol};
 use crate::upstream::preset::Preset;
 
 #[test]
@@ -19,6 +18,8 @@ fn the_page_of_rules_is_current() {
         &rules(),
         CLIENTS,
         &clients(),
+        SHARED,
+        &shared(),
         VENDORS,
         &vendors(),
     ]
@@ -133,26 +134,40 @@ fn without_members(action: &Action, client: outbound::Protocol) -> &'static [&'s
     }
 }
 
-/// A row for each preset and protocol: its rules for every model, and for models by their names.
+/// A row for each protocol: the rules at every vendor, for all models and by the names of models.
+fn shared() -> String {
+    let mut rows = String::new();
+    for protocol in outbound::Protocol::ALL {
+        let is_shared = |rule: &&Rule| rule.presets.is_empty() && rule.is_of(None, protocol);
+        let (of_models, of_all): (Vec<_>, Vec<_>) = KNOWN
+            .iter()
+            .filter(is_shared)
+            .partition(|rule| !rule.models.is_empty());
+        let (of_all, of_models) = (ids(&of_all), ids(&of_models));
+        writeln!(rows, "| {protocol} | {of_all} | {of_models} |").unwrap();
+    }
+    rows
+}
+
+/// A row for each preset and protocol: the rules that not every vendor has.
 fn vendors() -> String {
     let mut rows = String::new();
     for (name, preset) in Preset::all() {
-        for protocol in preset
-            .protocols
-            .iter()
-            .filter(|it| **it != Protocol::Images)
-        {
-            let (of_models, of_all): (Vec<_>, Vec<_>) =
-                of_preset(name, *protocol).partition(|rule| !rule.models.is_empty());
-            let ids = |rules: Vec<&Rule>| {
-                let ids: Vec<_> = rules.iter().map(|rule| rule.id.as_str()).collect();
-                listed_or(&ids, "")
-            };
-            let (of_all, of_models) = (ids(of_all), ids(of_models));
-            writeln!(rows, "| `{name}` | {protocol} | {of_all} | {of_models} |").unwrap();
+        for protocol in &preset.protocols {
+            let own: Vec<_> = of_preset(name, *protocol)
+                .filter(|rule| !rule.presets.is_empty())
+                .collect();
+            if let Some(protocol) = text_protocol(*protocol) {
+                writeln!(rows, "| `{name}` | {protocol} | {} |", ids(&own)).unwrap();
+            }
         }
     }
     rows
+}
+
+fn ids(rules: &[&Rule]) -> String {
+    let ids: Vec<_> = rules.iter().map(|rule| rule.id.as_str()).collect();
+    listed_or(&ids, "–")
 }
 
 fn listed(items: &[impl ToString]) -> String {
@@ -218,9 +233,18 @@ names of the upstream's protocol. A request in that protocol is relayed as it is
 |---|---|---|---|---|
 ";
 
-const VENDORS: &str = "
+const SHARED: &str = "
 ## The rules of each vendor
 
-| preset | protocol | rules for all models | rules by the name of the model |
-|---|---|---|---|
+Every upstream has these rules, with a preset or without:
+
+| protocol | rules for all models | rules by the name of the model |
+|---|---|---|
+";
+
+const VENDORS: &str = "
+The presets add these:
+
+| preset | protocol | rules |
+|---|---|---|
 ";
