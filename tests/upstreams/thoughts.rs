@@ -1,8 +1,8 @@
-//! Reasoning that a client of Responses keeps for the Messages model that produced it.
+//! The seals of reasoning: they come back to the server that made them, and reach no other one.
 
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Request, Simulator};
-use testkit::{Gateway, Response};
+use testkit::{Config, Gateway, Response};
 
 use crate::GATEWAY;
 use crate::folded;
@@ -162,4 +162,81 @@ fn who_does_not_ask_for_sealed_thoughts_gets_none() {
         assert_eq!(kinds(&output), ["reasoning", "message"]);
         assert_eq!(output[0]["encrypted_content"], Value::Null);
     }
+}
+
+/// Sends a request to a model whose first target fails, and returns the request that the second one
+/// gets and the names of the fields that are lost.
+fn fallen_back(protocol: Protocol, body: &Value) -> (Value, String) {
+    let failing = Simulator::start(|_| Play::json(500, &json!({"error": {"message": "No."}})));
+    let (first, second) = (failing.unwrap(), Simulator::honest().unwrap());
+    let gateway = Config::new("")
+        .keyless("first", protocol, &first.base_url())
+        .keyless("second", protocol, &second.base_url())
+        .model(
+            "m",
+            protocol,
+            r#"[{ upstream = "first" }, { upstream = "second" }]"#,
+        )
+        .start(GATEWAY);
+    let response = gateway.ask(protocol, body);
+    assert_eq!(response.status, 200, "{}", response.text());
+    let lost = response.header("x-sluicegate-dropped").unwrap_or_default();
+    let asked = |server: &Simulator| String::from_utf8(server.requests()[0].body.to_vec()).unwrap();
+    assert!(asked(&first).contains("c2VhbA"), "it had the seal");
+    assert!(!asked(&second).contains("c2VhbA"), "{}", asked(&second));
+    (second.requests()[0].json(), lost.to_owned())
+}
+
+/// An account cannot open what another one has encrypted: `invalid_encrypted_content`.
+#[test]
+fn seals_of_the_first_target_do_not_reach_the_second() {
+    let reasoning = json!({"type": "reasoning", "id": "rs_1", "summary": [],
+        "encrypted_content": "c2VhbA=="});
+    let user = json!({"role": "user", "content": "Think."});
+    let answer = json!({"role": "assistant", "content": "Here."});
+    let body = json!({"model": "m", "input": [user, reasoning, answer, user]});
+    let (asked, lost) = fallen_back(Protocol::Responses, &body);
+    assert_eq!(asked["input"], json!([user, answer, user]));
+    assert_eq!(lost, "reasoning");
+
+    let thinking = json!({"type": "thinking", "thinking": "Hm.", "signature": "c2VhbA=="});
+    let text = json!({"type": "text", "text": "Here."});
+    let answer = json!({"role": "assistant", "content": [thinking, text]});
+    let body = json!({"model": "m", "max_tokens": 9, "messages": [user, answer, user]});
+    let (asked, lost) = fallen_back(Protocol::Messages, &body);
+    assert_eq!(asked["messages"][1]["content"], json!([text]));
+    assert_eq!(lost, "reasoning");
+
+    let details = json!([{"type": "reasoning.encrypted", "data": "c2VhbA=="}]);
+    let answer = json!({"role": "assistant", "content": "Here.", "reasoning_details": details});
+    let body = json!({"model": "m", "messages": [user, answer, user]});
+    let (asked, lost) = fallen_back(Protocol::Chat, &body);
+    let answer = json!({"role": "assistant", "content": "Here."});
+    assert_eq!(asked["messages"], json!([user, answer, user]));
+    assert_eq!(lost, "messages[].reasoning_details");
+}
+
+/// A client keeps the conversation when it changes its model, and the next server cannot read the
+/// thoughts of the one before.
+#[test]
+fn thoughts_of_a_model_do_not_reach_another_one() {
+    let simulator = Simulator::start(thinks).unwrap();
+    let gateway = GATEWAY.before(&simulator, "", "");
+    let response = gateway.ask(
+        Protocol::Responses,
+        &question(false, &["reasoning.encrypted_content"]),
+    );
+    let user = json!({"role": "user", "content": "Think."});
+    let mut input = vec![user.clone()];
+    input.extend(output(false, &response));
+    input.push(user);
+    let honest = Simulator::honest().unwrap();
+    let gateway = GATEWAY.before(&honest, "", "");
+    let body = json!({"model": "responses", "input": input});
+    let response = gateway.ask(Protocol::Responses, &body);
+    assert_eq!(response.header("x-sluicegate-dropped"), Some("reasoning"));
+    let asked = honest.requests()[0].json();
+    let items = asked["input"].as_array().unwrap();
+    let kinds: Vec<_> = items.iter().map(|item| &item["type"]).collect();
+    assert_eq!(kinds, [&Value::Null, &json!("message"), &Value::Null]);
 }

@@ -269,14 +269,12 @@ impl Upstream {
     }
 
     /// The secret from which the keys of signature envelopes are derived. Gateways that share the
-    /// upstream's key can open each other's envelopes, also after a restart.
+    /// upstream's key can open each other's envelopes, also after a restart. A seal has another form
+    /// in each protocol.
     pub fn secret(&self) -> Vec<u8> {
         let key = self.api_key.as_ref().and_then(Secret::shared);
-        format!(
-            "sluicegate envelope\n{}",
-            key.as_ref().unwrap_or(&self.name)
-        )
-        .into_bytes()
+        let key = key.as_ref().unwrap_or(&self.name);
+        format!("sluicegate envelope\n{:?}\n{key}", self.protocol()).into_bytes()
     }
 
     /// The interval at which its key is refreshed, if a command prints it.

@@ -59,8 +59,8 @@ pub struct UpstreamTarget {
     pub config: config::upstream::Upstream,
     /// Its client, with its connections.
     pub upstream: Upstream,
-    /// Wraps the signatures of reasoning for clients of another protocol, if the upstream signs it.
-    pub envelope: Option<Envelope>,
+    /// Wraps the seals of reasoning and of calls for clients of another protocol.
+    pub envelope: Envelope,
     /// The refreshes of its key, if a command prints it.
     pub key_schedule: Option<KeySchedule>,
     options: Options,
@@ -292,8 +292,6 @@ impl UpstreamTarget {
         }
         let upstream = Upstream::with_network(&before.network, options.clone())
             .map_err(|error| vec![error.to_string()])?;
-        let signs = matches!(config.protocol(), Protocol::Messages | Protocol::Responses);
-        let envelope = signs.then(|| Envelope::new(&config.secret()));
         Ok(Arc::new(Self {
             config: config.clone(),
             key_schedule: config
@@ -301,7 +299,7 @@ impl UpstreamTarget {
                 .map(|interval| KeySchedule::new(interval, is_stale)),
             options,
             upstream,
-            envelope,
+            envelope: Envelope::new(&config.secret()),
         }))
     }
 

@@ -320,7 +320,7 @@ impl Encoder {
         let phase = self.offers_tools.then_some(Phase::Commentary);
         self.close(Status::Completed, phase, out);
         let reasoning = Reasoning {
-            id: Some(self.item_id("rs")),
+            id: Some(self.item_id(Reasoning::OWN_ID.trim_end_matches('_'))),
             ..Reasoning::default()
         };
         self.add(OutputItem::Reasoning(reasoning), out);

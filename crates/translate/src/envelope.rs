@@ -13,6 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use engine::{AssistantPart, TextEvent, TextRequest, Turn};
 use hmac::{Hmac, KeyInit, Mac};
+use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
@@ -21,6 +22,10 @@ use sha2::Sha256;
 pub struct Envelope {
     mac: Hmac<Sha256>,
 }
+
+/// The account at a vendor that can open a seal. Targets with the same secret are of the same group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SealGroup([u8; 32]);
 
 /// Seals the signatures of one answer.
 #[derive(Clone, Debug)]
@@ -57,6 +62,13 @@ impl Envelope {
         let mac = Hmac::new_from_slice(secret)
             .unwrap_or_else(|_| Hmac::new(&hmac::digest::Key::<Hmac<Sha256>>::default()));
         Self { mac }
+    }
+
+    /// Returns the group of the upstream.
+    #[must_use]
+    pub fn group(&self) -> SealGroup {
+        let code = self.mac.clone().chain_update("group").finalize();
+        SealGroup(code.into_bytes().into())
     }
 
     /// Serializes and authenticates `sealed` as one string.
@@ -156,6 +168,11 @@ impl Sealer {
 #[must_use]
 pub fn is_envelope(text: &str) -> bool {
     text.starts_with(PREFIX)
+}
+
+/// Returns true if any text in a JSON document has the form of an envelope.
+pub(crate) fn contains_envelope(json: &[u8]) -> bool {
+    memmem::find(json, format!("\"{PREFIX}").as_bytes()).is_some()
 }
 
 const PREFIX: &str = "sg1.";

@@ -18,6 +18,7 @@ mod images;
 mod messages;
 mod response_pictures;
 mod responses;
+pub mod seals;
 
 use std::ops::ControlFlow;
 

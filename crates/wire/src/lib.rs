@@ -42,7 +42,7 @@ pub use rewrite::Rewrite;
 pub use service_tier::ServiceTier;
 pub use shape::Shape;
 pub use spelling::OpenMembers;
-pub use splice::{MemberEdit, MemberPath, ObjectView, Piece, Splice};
+pub use splice::{ElementEdit, MemberEdit, MemberPath, ObjectView, Piece, Splice};
 pub use stream::{EventError, StreamError, read_event};
 pub use tagged::{Entries, Tagged, read_tagged, read_unknown, tagged_schema};
 pub use violation::{Code, Problem, Violation, Violations};

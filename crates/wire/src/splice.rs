@@ -5,6 +5,7 @@ pub(crate) mod members;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 pub use self::member_path::MemberPath;
@@ -128,6 +129,18 @@ impl<'a> Splice<'a> {
         find(self.document, path).is_some()
     }
 
+    /// Returns the original document.
+    #[must_use]
+    pub fn document(&self) -> &'a [u8] {
+        self.document
+    }
+
+    /// Returns the JSON text of the value at `path` in the original document.
+    #[must_use]
+    pub fn value(&self, path: &[&str]) -> Option<&'a [u8]> {
+        find(self.document, path).map(|range| &self.document[range])
+    }
+
     /// Returns true if the value at `path` in the original document is the JSON text `value`.
     #[must_use]
     pub fn has_value(&self, path: &[&str], value: &[u8]) -> bool {
@@ -223,25 +236,40 @@ impl<'a> Splice<'a> {
     /// Removes the elements of the array at `path` that `keeps` does not accept, by their JSON texts.
     /// Returns true if there are any.
     pub fn retain(&mut self, path: &[&str], keeps: impl Fn(&[u8]) -> bool) -> bool {
+        self.edit_elements(path, |element| match keeps(element) {
+            true => ElementEdit::Keep,
+            false => ElementEdit::Remove,
+        })
+    }
+
+    /// Calls `edit` for the JSON text of each element of the array at `path`, in order, and makes the
+    /// edits that it returns. Returns true if there are any.
+    pub fn edit_elements(
+        &mut self,
+        path: &[&str],
+        mut edit: impl FnMut(&'a [u8]) -> ElementEdit,
+    ) -> bool {
         let Some(range) = find(self.document, path) else {
             return false;
         };
         let mut cursor = Cursor::of_bytes(self.document, range.start);
         let is_filled = cursor.take(b'[') && cursor.peek() != Some(b']');
-        let (mut kept, mut is_changed) = (Vec::new(), false);
+        let (mut left, mut is_changed) = (Vec::new(), false);
         while is_filled && let Some(element) = cursor.pass_value() {
             let element = &self.document[element];
-            if keeps(element) {
-                kept.push(element);
-            } else {
-                is_changed = true;
-            }
+            let edit = edit(element);
+            is_changed |= edit != ElementEdit::Keep;
+            left.extend(match edit {
+                ElementEdit::Keep => Some(Cow::Borrowed(element)),
+                ElementEdit::Replace(text) => Some(Cow::Owned(text)),
+                ElementEdit::Remove => None,
+            });
             if !cursor.take(b',') {
                 break;
             }
         }
         if is_changed {
-            self.edit(range, [b"[", &*kept.join(&b','), b"]"].concat());
+            self.edit(range, [b"[", &*left.join(&b','), b"]"].concat());
         }
         is_changed
     }
@@ -411,6 +439,17 @@ pub enum MemberEdit {
     Rename(String),
     /// Gives it this value, a JSON text, or adds it with the value.
     Set(String),
+}
+
+/// An edit of one element of an array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ElementEdit {
+    /// Leaves it as it is.
+    Keep,
+    /// Leaves it out.
+    Remove,
+    /// Writes this JSON text in its place.
+    Replace(Vec<u8>),
 }
 
 /// A piece of an edited document.

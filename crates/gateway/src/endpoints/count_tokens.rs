@@ -12,6 +12,8 @@ use policy::limit::Reserved;
 use policy::targets::{Backend, Target, UpstreamTarget};
 use tokio::time::{Instant, timeout_at};
 use translate::inbound::Messages;
+use translate::outbound::Protocol as Outbound;
+use translate::relay::seals::{self, Openable};
 use upstream::{Effort, Outgoing, ResponseMeta};
 use wire::{ApiError, ErrorKind, Splice};
 
@@ -82,7 +84,7 @@ impl Prompt {
         targets: Vec<Target>,
         caller: &Caller<'_>,
     ) -> Result<Response<ReplyBody>, Refusal> {
-        let mut last = None;
+        let (mut last, mut first) = (None, None);
         let mut targets = targets.into_iter();
         while let Some(target) = targets.next() {
             let effort = Effort {
@@ -92,7 +94,9 @@ impl Prompt {
             let counted = match &target.backend {
                 Backend::Embedded => self.count_embedded(caller).await?,
                 Backend::Upstream(server) if server.translation(Protocol::Messages).is_none() => {
-                    self.count_at(&target, server, effort, caller).await?
+                    let openable = Openable::at(&server.envelope, &mut first);
+                    self.count_at(&target, server, openable, effort, caller)
+                        .await?
                 }
                 // The other protocols have no such endpoint.
                 Backend::Upstream(_) => continue,
@@ -117,6 +121,7 @@ impl Prompt {
         &self,
         target: &Target,
         server: &UpstreamTarget,
+        openable: Openable,
         effort: Effort,
         caller: &Caller<'_>,
     ) -> Result<Counted, Refusal> {
@@ -129,6 +134,7 @@ impl Prompt {
             headers,
             &self.model,
             target,
+            openable,
         );
         let mut meta = ResponseMeta::default();
         let counted = counted(server, &outgoing, caller.deadline, effort, &mut meta);
@@ -167,7 +173,7 @@ async fn embedded(valid: ValidCount, key: &str, state: &GatewayState, share: &Sh
 }
 
 /// Returns the request to an upstream, with the upstream's name of the model, and without members
-/// that it refuses.
+/// and seals that it refuses.
 fn outgoing(
     key: &Arc<str>,
     server: &UpstreamTarget,
@@ -175,12 +181,14 @@ fn outgoing(
     headers: HeaderMap,
     model: &str,
     target: &Target,
+    openable: Openable,
 ) -> Outgoing {
     let mut splice = Splice::new(body);
+    seals::leave_out_foreign(Outbound::Messages, openable, &mut splice);
     let own = target.model.as_deref().unwrap_or(model);
     outgoing::replace_model(&mut splice, model, own);
     let draft = Draft {
-        protocol: translate::outbound::Protocol::Messages,
+        protocol: Outbound::Messages,
         model: own,
         is_relayed: true,
     };

@@ -107,6 +107,12 @@ wire::open_structs! {
     }
 }
 
+impl Reasoning {
+    /// The beginning of the id of each reasoning item that the [`Encoder`](crate::Encoder) makes, which
+    /// the ids of no server have.
+    pub const OWN_ID: &'static str = "rs_sg_";
+}
+
 wire::tagged! {
     /// A part of the model's reasoning.
     #[derive(Clone, Debug, PartialEq)]

@@ -8,6 +8,7 @@ mod pictures;
 mod properties;
 mod replies;
 mod responses;
+mod seals;
 mod usage;
 
 use bytes::Bytes;

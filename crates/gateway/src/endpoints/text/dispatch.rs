@@ -10,11 +10,12 @@ use http::HeaderMap;
 use policy::Policy;
 use policy::targets::{Backend, Target, UpstreamTarget};
 use tokio::time::Instant;
-use translate::envelope::Envelope;
+use translate::envelope::{Envelope, SealGroup};
 use translate::field_map::Outline;
 use translate::inbound::{Inbound, Reply};
 use translate::outbound::encode::{self, EncodedRequest};
 use translate::outbound::{Protocol, StopFilter};
+use translate::relay::seals::{self, Openable};
 use upstream::{ResponseMeta, Upstream};
 use wire::{ApiError, Splice};
 
@@ -37,6 +38,8 @@ pub(super) struct TextDispatch<D: TextEndpoint> {
     key: Arc<str>,
     deadline: Instant,
     record: Arc<Targets>,
+    /// The account of the first upstream that was tried.
+    first_group: Option<SealGroup>,
     /// The plain reply that the events of a model are folded into, once the request was read for it.
     reply: Option<Box<Reply<D>>>,
     /// The parts of the head of the last response for the log and for the client.
@@ -59,6 +62,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
             key: Arc::clone(&caller.key.name),
             deadline: caller.deadline,
             record: Arc::clone(&caller.record.targets),
+            first_group: None,
             reply: None,
             meta: ResponseMeta::default(),
         }
@@ -77,8 +81,9 @@ impl<D: TextEndpoint> TextDispatch<D> {
             return Box::pin(self.embedded(turn.last)).await;
         };
         let model = target.model.as_deref();
+        let openable = Openable::at(&server.envelope, &mut self.first_group);
         match server.translation(D::PROTOCOL) {
-            None => self.relay(server, model, turn).await,
+            None => self.relay(server, model, openable, turn).await,
             Some(protocol) => {
                 let model = model.unwrap_or(&self.parsed.model).to_owned();
                 let translated = self.translate(server, protocol, model, turn).await;
@@ -118,6 +123,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         &mut self,
         server: &UpstreamTarget,
         model: Option<&str>,
+        openable: Openable,
         turn: Turn,
     ) -> StartResult<TextAnswer> {
         self.parsed.body.release();
@@ -134,12 +140,15 @@ impl<D: TextEndpoint> TextDispatch<D> {
                 outgoing::replace_model(&mut splice, &self.parsed.model, model);
             }
             D::edit(server, self.parsed.notes, &mut splice);
+            let lost = seals::leave_out_foreign(D::UPSTREAM_PROTOCOL, openable, &mut splice);
             let draft = Draft {
                 protocol: D::UPSTREAM_PROTOCOL,
                 model: model.unwrap_or(&self.parsed.model),
                 is_relayed: true,
             };
-            outgoing::adapted(server, draft, &splice, whole)
+            let (body, mut dropped) = outgoing::adapted(server, draft, &splice, whole);
+            dropped.extend(lost.into_iter().map(str::to_owned));
+            (body, dropped)
         };
         let (body, mut dropped) = self.state.long_work.run(whole.len(), adapt).await;
         if self.parsed.notes.hides_image_tools {
@@ -170,7 +179,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         // A Messages client can be given the signatures of a Messages upstream as they are.
         let uses_envelopes = D::USES_ENVELOPES
             && (D::UPSTREAM_PROTOCOL, protocol) != (Protocol::Messages, Protocol::Messages);
-        let envelope = server.envelope.as_ref().filter(|_| uses_envelopes);
+        let envelope = uses_envelopes.then_some(&server.envelope);
         let (state, length) = (Arc::clone(&self.state), self.parsed.body.upload.bytes.len());
         let encode = || self.encoded(server, protocol, &model, envelope, turn.last);
         let (encoded, mut dropped) = state.long_work.run(length, encode).await?;

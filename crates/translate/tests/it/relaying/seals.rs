@@ -1,0 +1,215 @@
+//! The seals of relayed requests.
+
+use serde_json::{Value, json};
+use sluicegate_translate::envelope::{Envelope, Sealed};
+use sluicegate_translate::outbound::Protocol;
+use sluicegate_translate::relay::seals::{Openable, leave_out_foreign};
+use wire::Splice;
+
+use Openable::{FromClient, Nothing};
+use Protocol::{Chat, Messages, Responses};
+
+/// Returns the request that the target gets, and the names of what is left out.
+fn relayed(protocol: Protocol, openable: Openable, body: &Value) -> (Value, Vec<&'static str>) {
+    let body = body.to_string();
+    let mut splice = Splice::new(body.as_bytes());
+    let lost = leave_out_foreign(protocol, openable, &mut splice);
+    assert_eq!(splice.is_empty(), lost.is_empty());
+    (serde_json::from_slice(&splice.to_vec()).unwrap(), lost)
+}
+
+fn envelope() -> String {
+    let signature = "c2VhbA==".to_owned();
+    let text = "Hm.".to_owned();
+    Envelope::new(b"secret").seal(&Sealed::Thinking { signature, text })
+}
+
+fn items(reasoning: &[Value]) -> Value {
+    let message = |role| json!({"role": role, "content": "Hi."});
+    let items = [&[message("user")], reasoning, &[message("assistant")]].concat();
+    json!({"model": "m", "input": items})
+}
+
+/// An item of a foreign server: "Item with id not found", or `invalid_encrypted_content`.
+#[test]
+fn reasoning_items_of_the_gateway_do_not_reach_a_server() {
+    let made = json!({"type": "reasoning", "id": "rs_sg_0702", "summary": []});
+    let sealed = json!({"type": "reasoning", "id": "rs_sg_0703", "summary": [],
+        "encrypted_content": envelope()});
+    let request = items(&[made, sealed]);
+    assert_eq!(
+        relayed(Responses, FromClient, &request),
+        (items(&[]), vec!["reasoning"])
+    );
+}
+
+#[test]
+fn reasoning_items_of_a_server_come_back_to_it() {
+    let sealed = json!({"type": "reasoning", "id": "rs_1", "summary": [],
+        "encrypted_content": "gAAAA"});
+    let open = json!({"type": "reasoning", "id": "rs_2", "summary": [],
+        "content": [{"type": "reasoning_text", "text": "Hm."}]});
+    let request = items(&[sealed, open.clone()]);
+    assert_eq!(
+        relayed(Responses, FromClient, &request),
+        (request.clone(), vec![])
+    );
+    assert_eq!(
+        relayed(Responses, Nothing, &request),
+        (items(&[open]), vec!["reasoning"])
+    );
+}
+
+#[test]
+fn a_compaction_is_for_its_own_server_alone() {
+    let compaction = json!({"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAA"});
+    let request = items(&[compaction]);
+    assert_eq!(
+        relayed(Responses, FromClient, &request),
+        (request.clone(), vec![])
+    );
+    assert_eq!(
+        relayed(Responses, Nothing, &request),
+        (items(&[]), vec!["reasoning"])
+    );
+}
+
+fn conversation(blocks: &[Value]) -> Value {
+    let text = json!({"type": "text", "text": "Hi."});
+    let blocks = [blocks, &[text]].concat();
+    json!({"model": "m", "messages": [
+        {"role": "user", "content": "Hi."},
+        {"role": "assistant", "content": blocks},
+        {"role": "user", "content": "Go on."},
+    ]})
+}
+
+/// "Invalid `signature` in `thinking` block".
+#[test]
+fn thinking_without_a_signature_does_not_reach_a_server() {
+    let blocks = [
+        json!({"type": "thinking", "thinking": "Hm.", "signature": ""}),
+        json!({"type": "thinking", "thinking": "Hm.", "signature": envelope()}),
+        json!({"type": "redacted_thinking", "data": envelope()}),
+    ];
+    assert_eq!(
+        relayed(Messages, FromClient, &conversation(&blocks)),
+        (conversation(&[]), vec!["reasoning"])
+    );
+}
+
+#[test]
+fn thinking_of_a_server_comes_back_to_it() {
+    let blocks = [
+        json!({"type": "thinking", "thinking": "Hm.", "signature": "RXFj"}),
+        json!({"type": "redacted_thinking", "data": "RW1v"}),
+    ];
+    let request = conversation(&blocks);
+    assert_eq!(
+        relayed(Messages, FromClient, &request),
+        (request.clone(), vec![])
+    );
+    assert_eq!(
+        relayed(Messages, Nothing, &request),
+        (conversation(&[]), vec!["reasoning"])
+    );
+}
+
+/// The API refuses a message without content, and a budget for a turn without its thoughts
+/// (<https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking#preserving-thinking-blocks>).
+#[test]
+fn a_turn_without_its_thoughts_is_still_valid() {
+    let thinking = json!({"type": "thinking", "thinking": "Hm.", "signature": ""});
+    let call = json!({"type": "tool_use", "id": "t1", "name": "f", "input": {}});
+    let result = json!({"type": "tool_result", "tool_use_id": "t1", "content": "4"});
+    let request = |blocks: Value, budget: Value| {
+        json!({"model": "m", "thinking": budget, "messages": [
+            {"role": "user", "content": "Hi."},
+            {"role": "assistant", "content": blocks},
+            {"role": "user", "content": [result]},
+        ]})
+    };
+    let budget = json!({"type": "enabled", "budget_tokens": 1024});
+    assert_eq!(
+        relayed(
+            Messages,
+            FromClient,
+            &request(json!([thinking, call]), budget)
+        ),
+        (
+            request(json!([call]), json!({"type": "disabled"})),
+            vec!["reasoning", "thinking"]
+        )
+    );
+    let cut = json!({"model": "m", "messages": [
+        {"role": "user", "content": "Hi."},
+        {"role": "assistant", "content": [thinking]},
+        {"role": "user", "content": "Go on."},
+    ]});
+    let left = json!({"model": "m", "messages": [
+        {"role": "user", "content": "Hi."},
+        {"role": "user", "content": "Go on."},
+    ]});
+    assert_eq!(
+        relayed(Messages, FromClient, &cut),
+        (left, vec!["reasoning"])
+    );
+}
+
+fn completion(details: bool, extra: bool) -> Value {
+    let call =
+        json!({"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    let mut message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+    if details {
+        message["reasoning_details"] = json!([{"type": "reasoning.encrypted", "data": "ZW5j"}]);
+    }
+    if extra {
+        let seal = json!({"google": {"thought_signature": "RWpR"}});
+        message["extra_content"] = seal.clone();
+        message["tool_calls"][0]["extra_content"] = seal;
+    }
+    json!({"model": "m", "messages": [message]})
+}
+
+/// Gemini and OpenRouter: "Function call is missing a thought_signature".
+#[test]
+fn seals_of_chat_completions_are_for_their_own_server_alone() {
+    let request = completion(true, true);
+    assert_eq!(
+        relayed(Chat, FromClient, &request),
+        (request.clone(), vec![])
+    );
+    let lost = vec![
+        "messages[].reasoning_details",
+        "messages[].extra_content",
+        "messages[].tool_calls[].extra_content",
+    ];
+    assert_eq!(
+        relayed(Chat, Nothing, &request),
+        (completion(false, false), lost)
+    );
+    let foreign = json!({"model": "m", "messages": [{"role": "assistant", "content": "Hi.",
+        "reasoning_details": [{"type": "reasoning.encrypted", "data": envelope()}]}]});
+    let left = json!({"model": "m", "messages": [{"role": "assistant", "content": "Hi."}]});
+    assert_eq!(
+        relayed(Chat, FromClient, &foreign),
+        (left, vec!["messages[].reasoning_details"])
+    );
+}
+
+/// A word in a prompt is no seal.
+#[test]
+fn requests_without_seals_stay_as_they_are() {
+    for (protocol, list) in [
+        (Responses, "input"),
+        (Chat, "messages"),
+        (Messages, "messages"),
+    ] {
+        let text = "encrypted_content, thinking, reasoning_details and extra_content";
+        let request = json!({"model": "m", list: [{"role": "user", "content": text}]});
+        assert_eq!(
+            relayed(protocol, Nothing, &request),
+            (request.clone(), vec![])
+        );
+    }
+}
