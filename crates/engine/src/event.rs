@@ -16,6 +16,14 @@ pub enum TextEvent {
     ReasoningSignature(String),
     /// A complete block of encrypted reasoning, readable only by the model.
     RedactedReasoning(String),
+    /// Opaque data by which the server recognizes one of its calls, which is the next one in most
+    /// answers.
+    CallSeal {
+        /// The id of the call.
+        id: String,
+        /// The data.
+        seal: String,
+    },
     /// Log probabilities of the tokens of the next delta of output text.
     Logprobs(Vec<Json>),
     /// Delta of output text.
@@ -54,6 +62,7 @@ impl TextEvent {
             | Self::Call { name: text, .. } => text,
             Self::ReasoningSignature(_)
             | Self::RedactedReasoning(_)
+            | Self::CallSeal { .. }
             | Self::Logprobs(_)
             | Self::LeftOut(_)
             | Self::Finished { .. } => return 0,

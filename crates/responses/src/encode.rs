@@ -5,7 +5,7 @@ mod echo;
 mod open_item;
 mod place;
 
-use wire::{ApiError, Json};
+use wire::{ApiError, Json, Object};
 
 pub use self::echo::Echo;
 use self::open_item::OpenItem;
@@ -192,28 +192,20 @@ impl Encoder {
 
     /// Starts a tool call.
     pub fn call(&mut self, call_id: &str, name: &str, out: &mut Vec<Event>) {
-        self.call_in(call_id, name, None, out);
+        self.call_with(call_id, name, Object::new(), out);
     }
 
-    /// Starts a call of a tool of a namespace.
-    pub fn call_in(
-        &mut self,
-        call_id: &str,
-        name: &str,
-        namespace: Option<&str>,
-        out: &mut Vec<Event>,
-    ) {
+    /// Starts a tool call with further members, such as its namespace.
+    pub fn call_with(&mut self, call_id: &str, name: &str, extra: Object, out: &mut Vec<Event>) {
         if !self.begin_call(out) {
             return;
         }
-        let mut call = FunctionCall {
+        let call = FunctionCall {
             id: Some(self.item_id("fc")),
             status: Some(Status::InProgress),
+            extra,
             ..FunctionCall::new(call_id.to_owned(), name.to_owned(), String::new())
         };
-        if let Some(namespace) = namespace {
-            call.extra.insert("namespace".to_owned(), namespace.into());
-        }
         self.add(OutputItem::FunctionCall(call), out);
     }
 

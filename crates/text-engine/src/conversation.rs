@@ -268,6 +268,7 @@ mod tests {
             id: "1".to_owned(),
             name: "add".to_owned(),
             arguments: "{\"a\": 1}".to_owned(),
+            seal: None,
         };
         let content = vec![UserPart::Text("2".to_owned())];
         let result = ToolResult {

@@ -4,9 +4,11 @@
 //! A Messages model verifies earlier reasoning by a signature, or emits redacted reasoning that
 //! only it can decrypt (<https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking>).
 //! A Responses model needs the encrypted content of its reasoning
-//! (<https://platform.openai.com/docs/guides/reasoning>). Clients of the other protocol have one
-//! field for such data, `encrypted_content` or `signature`, and return it unchanged. The signature
-//! is therefore sent in that field, together with the reasoning that it signs, as
+//! (<https://platform.openai.com/docs/guides/reasoning>), and servers of Chat Completions have opaque
+//! data in `reasoning_details` (<https://openrouter.ai/docs/use-cases/reasoning-tokens>) and in
+//! `extra_content` (<https://ai.google.dev/gemini-api/docs/thought-signatures>). Clients of another
+//! protocol have one field for such data, `encrypted_content` or `signature`, and return it unchanged.
+//! The signature is therefore sent in that field, together with the reasoning that it signs, as
 //! `sg1.<base64url>.<HMAC>`; the HMAC distinguishes the gateway's envelopes from forged ones.
 
 use base64::Engine as _;
@@ -16,6 +18,8 @@ use hmac::{Hmac, KeyInit, Mac};
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
+
+use crate::call_id;
 
 /// Seals and opens the envelopes of one upstream.
 #[derive(Clone)]
@@ -50,6 +54,13 @@ pub enum Sealed {
     RedactedThinking {
         /// The encrypted reasoning.
         data: String,
+    },
+    /// Opaque data of a call.
+    Call {
+        /// The id of the call.
+        id: String,
+        /// The data.
+        seal: String,
     },
 }
 
@@ -99,29 +110,61 @@ impl Envelope {
     }
 
     /// Opens every envelope in a request. Signatures that are not envelopes of this secret are
-    /// removed.
-    pub fn unseal(&self, request: &mut TextRequest) {
-        let parts = request.turns.iter_mut().filter_map(|turn| match turn {
-            Turn::Assistant(parts) => Some(parts),
-            _ => None,
-        });
-        for part in parts.flatten() {
-            let AssistantPart::Reasoning { text, signature } = part else {
-                continue;
-            };
-            match signature.take().and_then(|envelope| self.open(&envelope)) {
-                Some(Sealed::Thinking {
-                    signature: opened,
-                    text: reasoning,
-                }) => {
-                    (*text, *signature) = (reasoning, Some(opened));
-                }
-                Some(Sealed::RedactedThinking { data }) => {
-                    *part = AssistantPart::RedactedReasoning(data);
-                }
-                None => *signature = None,
+    /// removed. Returns true if there are any.
+    pub fn unseal(&self, request: &mut TextRequest) -> bool {
+        let mut is_lost = false;
+        for turn in &mut request.turns {
+            if let Turn::Assistant(parts) = turn {
+                is_lost |= self.unseal_turn(parts);
             }
         }
+        is_lost
+    }
+
+    fn unseal_turn(&self, parts: &mut Vec<AssistantPart>) -> bool {
+        let (mut is_lost, mut seals) = (false, Vec::new());
+        let mut opened = Vec::with_capacity(parts.len());
+        for part in parts.drain(..) {
+            let AssistantPart::Reasoning {
+                text,
+                signature: Some(envelope),
+            } = part
+            else {
+                opened.push(part);
+                continue;
+            };
+            let bare = |text: String| AssistantPart::Reasoning {
+                text,
+                signature: None,
+            };
+            match self.open(&envelope) {
+                Some(Sealed::Thinking {
+                    signature,
+                    text: whole,
+                }) => {
+                    // Some clients have the text beside its envelope.
+                    opened.pop_if(|last| *last == bare(whole.clone()));
+                    opened.push(AssistantPart::Reasoning {
+                        text: whole,
+                        signature: Some(signature),
+                    });
+                }
+                Some(Sealed::RedactedThinking { data }) => {
+                    opened.push(AssistantPart::RedactedReasoning(data));
+                }
+                Some(Sealed::Call { id, seal }) => {
+                    seals.push((call_id::plain(&id), seal));
+                    opened.extend((!text.is_empty()).then(|| bare(text)));
+                }
+                None => {
+                    is_lost = true;
+                    opened.push(bare(text));
+                }
+            }
+        }
+        *parts = opened;
+        give_seals(&seals, parts);
+        is_lost
     }
 
     /// Returns a sealer for the signatures of one answer.
@@ -159,7 +202,23 @@ impl Sealer {
             TextEvent::RedactedReasoning(data) => {
                 TextEvent::RedactedReasoning(self.envelope.seal(&Sealed::RedactedThinking { data }))
             }
+            TextEvent::CallSeal { id, seal } => {
+                let call = id.clone();
+                let seal = self.envelope.seal(&Sealed::Call { id: call, seal });
+                TextEvent::CallSeal { id, seal }
+            }
             other => other,
+        }
+    }
+}
+
+/// Gives each call of a turn its seal. The seals are by the ids of the calls as clients have them.
+fn give_seals(seals: &[(String, String)], parts: &mut [AssistantPart]) {
+    for part in parts {
+        if let AssistantPart::Call(call) = part {
+            let id = call_id::plain(&call_id::original(&call.id));
+            let seal = seals.iter().find(|(known, _)| *known == id);
+            call.seal = seal.map(|(_, seal)| seal.clone());
         }
     }
 }

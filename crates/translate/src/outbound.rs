@@ -4,6 +4,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub(crate) mod chat_seals;
 pub mod encode;
 mod failure;
 mod parse;

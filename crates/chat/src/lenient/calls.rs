@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use wire::lenient::{Call, ReadError, Update, bounded};
 
-use super::chunk::Piece;
+use super::chunk::{Piece, object};
 use super::defects::CallDefects;
 
 /// The calls of a choice as far as they are known.
@@ -86,6 +86,10 @@ impl Calls {
             arguments: is_json.then(|| (*arguments).to_owned()),
             ..defects
         });
+        if let Some(content) = piece.extra_content.and_then(object) {
+            let id = state.id.clone();
+            out.push(Update::CallExtra { call, id, content });
+        }
         // Some servers repeat the name in every piece, and others send it in pieces.
         if is_unannounced && !repeats_name {
             state.name.push_str(&name);

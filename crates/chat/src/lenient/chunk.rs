@@ -126,7 +126,10 @@ pub(super) struct Delta<'a> {
     #[serde(borrow)]
     thinking: Text<'a>,
     #[serde(borrow)]
-    reasoning_details: List<Part<'a>>,
+    reasoning_details: Option<&'a RawValue>,
+    /// The thought signature of Gemini: <https://ai.google.dev/gemini-api/docs/thought-signatures>.
+    #[serde(borrow)]
+    extra_content: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) refusal: Text<'a>,
     #[serde(borrow)]
@@ -176,9 +179,20 @@ impl<'a> Delta<'a> {
             .into_iter()
             .find_map(|text| text.0.take().filter(|text| !text.is_empty()));
         texts.or_else(|| {
-            let details: String = self.reasoning_details.0.iter().map(Part::detail).collect();
+            let details = self.reasoning_details.map_or("", RawValue::get);
+            let details: List<Part<'_>> = serde_json::from_str(details).unwrap_or_default();
+            let details: String = details.0.iter().map(Part::detail).collect();
             (!details.is_empty()).then_some(Cow::Owned(details))
         })
+    }
+
+    /// Returns the opaque data beside the content.
+    pub(super) fn opaque(&self) -> Vec<Update<'a>> {
+        let details = self.reasoning_details.map_or("", RawValue::get);
+        let details: Vec<&RawValue> = serde_json::from_str(details).unwrap_or_default();
+        let details = details.into_iter().filter_map(object).map(Update::Detail);
+        let extra = self.extra_content.and_then(object).map(Update::Extra);
+        details.chain(extra).collect()
     }
 
     /// Appends the content, which is a text or a list of parts. Returns true for a list of nothing
@@ -204,6 +218,12 @@ impl<'a> Delta<'a> {
         }
         Ok(false)
     }
+}
+
+/// Returns the JSON text of an object that is not empty.
+pub(super) fn object(value: &RawValue) -> Option<&str> {
+    let text = value.get();
+    (text.starts_with('{') && text != "{}").then_some(text)
 }
 
 /// Appends the parts of a list. A part may also be a bare text.
@@ -310,6 +330,9 @@ pub(super) struct Piece<'a> {
     pub(super) id: Text<'a>,
     #[serde(borrow)]
     pub(super) function: Members<Function<'a>>,
+    /// Opaque data of the call, such as a thought signature.
+    #[serde(borrow)]
+    pub(super) extra_content: Option<&'a RawValue>,
 }
 
 /// The name and a piece of the arguments of a call.

@@ -345,14 +345,15 @@ impl Reader {
             let others = &mut self.other_content;
             state.delta(delta, form.is_reply, others, &mut defects, out)?;
         }
-        if state.finish.is_some() && (has_calls || out.len() > before) {
+        let has_content = out[before..].iter().any(|update| !update.is_opaque());
+        if state.finish.is_some() && (has_calls || has_content) {
             return Err(ReadError::Contradiction(AFTER_FINISH));
         }
         if !choice.finish_reason.or_empty().is_empty() {
             state.calls.announce(out);
         }
         self.content_length += out[before..].iter().map(Update::length).sum::<u64>();
-        state.has_content |= has_calls || out.len() > before;
+        state.has_content |= has_calls || has_content;
         state.text += text_length(&out[before..]);
         if !defects.is_none() {
             self.defects.push(defects);
@@ -445,12 +446,14 @@ impl ChoiceState {
             let content = listed(beside, before, out);
             defects.content = Some(content);
         }
+        let opaque = delta.opaque();
         push(delta.refusal.0, Update::Refusal, out);
         if out.len() > before {
             let mut calls = Vec::new();
             self.calls.announce(&mut calls);
             out.splice(before..before, calls);
         }
+        out.extend(opaque);
         let pieces = delta.tool_calls.unwrap_or_default();
         // Some servers send a call in both forms at once.
         let old_form = delta.function_call.0.filter(|_| pieces.is_empty());

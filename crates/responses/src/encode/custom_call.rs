@@ -10,15 +10,9 @@ use crate::response::OutputItem;
 use crate::status::Status;
 
 impl Encoder {
-    /// Starts a call of a custom tool, whose input is free text
+    /// Starts a call of a custom tool, whose input is free text, with further members
     /// (<https://platform.openai.com/docs/api-reference/responses-streaming/response/custom_tool_call_input/delta>).
-    pub fn custom_call(
-        &mut self,
-        call_id: &str,
-        name: &str,
-        namespace: Option<&str>,
-        out: &mut Vec<Event>,
-    ) {
+    pub fn custom_call(&mut self, call_id: &str, name: &str, extra: Object, out: &mut Vec<Event>) {
         if !self.begin_call(out) {
             return;
         }
@@ -29,8 +23,8 @@ impl Encoder {
             "name": name,
             "input": "",
         });
-        if let Some(namespace) = namespace {
-            call["namespace"] = namespace.into();
+        if let Value::Object(members) = &mut call {
+            members.extend(extra);
         }
         self.add(other(call), out);
     }

@@ -153,6 +153,7 @@ async fn a_result_is_used_in_the_answer() {
             id: id.clone(),
             name,
             arguments,
+            seal: None,
         })]),
         Turn::Tool(ToolResult {
             call_id: id,

@@ -109,7 +109,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "messages[].content[].signature",
         Mapped("`id`, `encrypted_content`, from the gateway's envelope"),
-        Dropped,
+        Mapped("`reasoning_details`, `extra_content`, from the gateway's envelope"),
     )
     .unless(&[""]),
     row("messages[].content[].data", Dropped, Dropped),

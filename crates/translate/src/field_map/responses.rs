@@ -104,7 +104,12 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         "input[].encrypted_content",
-        Dropped,
+        Mapped("`reasoning_details`, `extra_content`, from the gateway's envelope"),
+        Mapped("`signature` or `data`, from the gateway's envelope"),
+    ),
+    row(
+        "input[].extra_content",
+        Mapped("`reasoning_details`, `extra_content`, from the gateway's envelope"),
         Mapped("`signature` or `data`, from the gateway's envelope"),
     ),
     row(
@@ -201,7 +206,7 @@ pub(super) const ROWS: &[Row] = &[
     row("include[]", Mapped("`logprobs`"), Refused).is(&["message.output_text.logprobs"]),
     row(
         "include[]",
-        Dropped,
+        Mapped("`reasoning_details`, `extra_content`, in the gateway's envelope"),
         Mapped("`signature` or `data`, in the gateway's envelope"),
     )
     .is(&["reasoning.encrypted_content"]),

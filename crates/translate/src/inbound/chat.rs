@@ -268,6 +268,7 @@ fn assistant_parts(message: &AssistantMessage, path: &str) -> Result<Vec<Assista
             id: call.id.clone(),
             name: call.function.name.clone(),
             arguments: call.function.arguments.clone(),
+            seal: None,
         }));
     }
     Ok(output)

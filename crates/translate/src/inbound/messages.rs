@@ -48,6 +48,7 @@ impl ClientProtocol for Messages {
             TextEvent::Reasoning(text) => encoder.reasoning(&text, out),
             TextEvent::ReasoningSignature(signature) => encoder.signature(&signature, out),
             TextEvent::RedactedReasoning(data) => encoder.redacted_thinking(&data, out),
+            TextEvent::CallSeal { seal, .. } => encoder.signature(&seal, out),
             TextEvent::Text(text) => encoder.text(&text, out),
             TextEvent::Refusal(text) => encoder.refusal(&text, out),
             // An id of another form would be refused when it comes back.
@@ -278,6 +279,7 @@ fn assistant_parts(content: &TextOr<InputBlock>) -> Vec<AssistantPart> {
                 id: call.id.clone(),
                 name: call.name.clone(),
                 arguments: call.input.text().to_owned(),
+                seal: None,
             }),
             InputBlock::RedactedThinking(block) => {
                 AssistantPart::RedactedReasoning(block.data.clone())

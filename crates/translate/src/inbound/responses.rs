@@ -17,7 +17,7 @@ use responses::{
 use serde_json::{Value, json};
 use wire::{ApiError, Object, TextOr, WordOr};
 
-use self::encoder::ToolEncoder;
+use self::encoder::{OURS, SEALS, ToolEncoder};
 use self::freeform::INPUT;
 use self::other_calls::{OtherCall, other_call};
 use self::tools::{ClientTools, SEARCH, namespace_of};
@@ -95,9 +95,11 @@ impl ClientProtocol for Responses {
             // The client sends the id back, and a request with an invalid id would be refused.
             TextEvent::Call { id, name } => return tools.call(&call_id::plain(&id), &name, out),
             TextEvent::Arguments(text) => return tools.arguments(&text, out),
+            TextEvent::CallSeal { seal, .. } => TextEvent::ReasoningSignature(seal),
             event => event,
         };
         tools.end_call(out);
+        tools.keep_seal(&event);
         let encoder = &mut tools.inner;
         match event {
             TextEvent::Reasoning(text) => encoder.reasoning(&text, out),
@@ -212,22 +214,28 @@ fn add_turn(
                 extra,
             )?));
         }
-        Item::FunctionCall(call) => add_assistant_part(
-            turns,
-            AssistantPart::Call(engine::ToolCall {
-                id: call.call_id.clone(),
-                name: tools.function_name(namespace_of(call), &call.name),
-                arguments: call.arguments.clone(),
-            }),
-        ),
+        Item::FunctionCall(call) => {
+            add_seals(&call.extra, turns);
+            add_assistant_part(
+                turns,
+                AssistantPart::Call(engine::ToolCall {
+                    id: call.call_id.clone(),
+                    name: tools.function_name(namespace_of(call), &call.name),
+                    arguments: call.arguments.clone(),
+                    seal: None,
+                }),
+            );
+        }
         Item::CustomToolCall(call) => {
             let namespace = call.extra.get("namespace").and_then(Value::as_str);
+            add_seals(&call.extra, turns);
             add_assistant_part(
                 turns,
                 AssistantPart::Call(engine::ToolCall {
                     id: call.call_id.clone(),
                     name: tools.function_name(namespace, &call.name),
                     arguments: json!({ INPUT: call.input }).to_string(),
+                    seal: None,
                 }),
             );
         }
@@ -269,6 +277,19 @@ fn add_turn(
         _ => dropped.push(path.to_owned()),
     }
     Ok(())
+}
+
+/// Adds the reasoning whose envelopes a call brings back.
+fn add_seals(of_call: &Object, turns: &mut Vec<Turn>) {
+    let seals = of_call.get(SEALS).and_then(|extra| extra.get(OURS));
+    let seals = seals.and_then(Value::as_array).into_iter().flatten();
+    for seal in seals.filter_map(Value::as_str) {
+        let part = AssistantPart::Reasoning {
+            text: String::new(),
+            signature: Some(seal.to_owned()).filter(|seal| is_envelope(seal)),
+        };
+        add_assistant_part(turns, part);
+    }
 }
 
 fn reasoning_text(part: &ReasoningPart) -> Option<&str> {

@@ -16,6 +16,7 @@ use wire::{ElementEdit, Splice};
 
 use crate::envelope::{Envelope, SealGroup, contains_envelope, is_envelope};
 use crate::outbound::Protocol;
+use crate::outbound::chat_seals::{DETAILS, EXTRA};
 
 /// The seals that a target can open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +35,11 @@ pub fn leave_out_foreign(
     splice: &mut Splice<'_>,
 ) -> Vec<&'static str> {
     let hints: &[&[u8]] = match protocol {
-        Protocol::Responses => &[b"encrypted_content", Reasoning::OWN_ID.as_bytes()],
+        Protocol::Responses => &[
+            b"encrypted_content",
+            Reasoning::OWN_ID.as_bytes(),
+            EXTRA.as_bytes(),
+        ],
         Protocol::Chat => &[DETAILS.as_bytes(), EXTRA.as_bytes()],
         Protocol::Messages => &[b"thinking"],
     };
@@ -89,12 +94,14 @@ struct Sealed<'a> {
 /// Leaves out reasoning with a foreign seal, and reasoning that the gateway has passed on without
 /// one: no server knows it by the gateway's id. A summary of the conversation that only another
 /// server can read is left out as well.
-fn edit_item(item: &[u8], openable: Openable) -> ElementEdit {
-    let Ok(item) = serde_json::from_slice::<Sealed<'_>>(item) else {
+fn edit_item(text: &[u8], openable: Openable) -> ElementEdit {
+    let Ok(item) = serde_json::from_slice::<Sealed<'_>>(text) else {
         return ElementEdit::Keep;
     };
-    if !matches!(&*item.kind, "reasoning" | "compaction") {
-        return ElementEdit::Keep;
+    match &*item.kind {
+        "reasoning" | "compaction" => {}
+        "function_call" | "custom_tool_call" => return edit_call(text, Openable::FromClient),
+        _ => return ElementEdit::Keep,
     }
     let is_made = || item.id.is_some_and(|id| id.starts_with(Reasoning::OWN_ID));
     let keeps = match item.encrypted_content {
@@ -102,6 +109,16 @@ fn edit_item(item: &[u8], openable: Openable) -> ElementEdit {
         None => !is_made(),
     };
     edit(keeps)
+}
+
+/// Leaves out the foreign seals of a call.
+fn edit_call(call: &[u8], openable: Openable) -> ElementEdit {
+    let mut call = Splice::new(call);
+    if !is_foreign(&call, EXTRA, openable) {
+        return ElementEdit::Keep;
+    }
+    call.remove(&[], &[EXTRA]);
+    ElementEdit::Replace(call.to_vec())
 }
 
 /// Leaves out the thinking blocks that have a foreign signature or none. A model with a budget does not
@@ -161,14 +178,7 @@ fn edit_message(message: &[u8], openable: Openable, lost: &mut Vec<&'static str>
         .filter(|(_, path)| path.is_some());
     let names: Vec<_> = names.map(|((name, _), _)| *name).collect();
     inner.remove(&[], &names);
-    let is_edited = inner.edit_elements(&["tool_calls"], |call| {
-        let mut call = Splice::new(call);
-        if !is_foreign(&call, EXTRA, openable) {
-            return ElementEdit::Keep;
-        }
-        call.remove(&[], &[EXTRA]);
-        ElementEdit::Replace(call.to_vec())
-    });
+    let is_edited = inner.edit_elements(&["tool_calls"], |call| edit_call(call, openable));
     let of_calls = is_edited.then_some("messages[].tool_calls[].extra_content");
     for path in foreign.into_iter().chain([of_calls]).flatten() {
         if !lost.contains(&path) {
@@ -196,9 +206,6 @@ fn edit(keeps: bool) -> ElementEdit {
 
 /// The name of reasoning that is lost, as on the translated roads.
 const REASONING: &str = "reasoning";
-/// The members of Chat Completions that have seals.
-const DETAILS: &str = "reasoning_details";
-const EXTRA: &str = "extra_content";
 /// The members of a message that have seals, and their paths.
 const OF_MESSAGE: [(&str, &str); 2] = [
     (DETAILS, "messages[].reasoning_details"),

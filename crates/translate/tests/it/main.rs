@@ -16,6 +16,7 @@ mod field_map;
 mod images;
 mod logprobs;
 mod outbound_requests;
+mod provenance;
 mod readings;
 mod relaying;
 mod requests;

@@ -50,6 +50,7 @@ fn answer() -> impl Strategy<Value = Vec<Turn>> {
                 id: id.clone(),
                 name: "f".to_owned(),
                 arguments,
+                seal: None,
             }));
             let content = vec![UserPart::Text(result)];
             results.push(Turn::Tool(ToolResult {

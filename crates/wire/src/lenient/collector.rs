@@ -64,6 +64,9 @@ impl<R: AnswerReader> Collector<R> {
                 | Update::Signature(_)
                 | Update::RedactedReasoning(_)
                 | Update::Encrypted { .. }
+                | Update::Detail(_)
+                | Update::Extra(_)
+                | Update::CallExtra { .. }
                 | Update::CallEnd(_) => {}
             }
         }

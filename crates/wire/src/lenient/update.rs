@@ -26,6 +26,19 @@ pub enum Update<'a> {
         /// The encrypted reasoning.
         content: Cow<'a, str>,
     },
+    /// A part of the reasoning that the server wants back as it is, as a JSON object.
+    Detail(&'a str),
+    /// Opaque data of the message that the server wants back, as JSON.
+    Extra(&'a str),
+    /// Opaque data of a call that the server wants back, as JSON.
+    CallExtra {
+        /// The number of the call.
+        call: usize,
+        /// The id of the call; an empty one is unknown.
+        id: String,
+        /// The data.
+        content: &'a str,
+    },
     /// Log probabilities of the tokens of the next output text, as a JSON array.
     Logprobs(&'a str),
     /// Output text to append.
@@ -73,10 +86,22 @@ impl Update<'_> {
             Self::Signature(_)
             | Self::RedactedReasoning(_)
             | Self::Encrypted { .. }
+            | Self::Detail(_)
+            | Self::Extra(_)
+            | Self::CallExtra { .. }
             | Self::Logprobs(_)
             | Self::CallEnd(_) => return 0,
         };
         text.len() as u64
+    }
+
+    /// Returns true if it is opaque data beside the content.
+    #[must_use]
+    pub fn is_opaque(&self) -> bool {
+        matches!(
+            self,
+            Self::Detail(_) | Self::Extra(_) | Self::CallExtra { .. }
+        )
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use translate::envelope::{Envelope, SealGroup};
 use translate::field_map::Outline;
 use translate::inbound::{Inbound, Reply};
-use translate::outbound::encode::{self, EncodedRequest};
+use translate::outbound::encode::{self, DroppedField, EncodedRequest};
 use translate::outbound::{Protocol, StopFilter};
 use translate::relay::seals::{self, Openable};
 use upstream::{ResponseMeta, Upstream};
@@ -281,9 +281,8 @@ impl<D: TextEndpoint> TextDispatch<D> {
         }
         let mut inbound = self.inbound(is_last).map_err(TargetFailure::fall_back)?;
         model.clone_into(&mut inbound.request.model);
-        if let Some(envelope) = envelope {
-            envelope.unseal(&mut inbound.request);
-        }
+        let is_foreign = |envelope: &Envelope| envelope.unseal(&mut inbound.request);
+        let has_foreign = envelope.is_some_and(is_foreign);
         let settings = server.settings(model, self.parsed.streams, envelope.is_some());
         let encoded = encode::request(protocol, &inbound.request, &settings)
             .map_err(TargetFailure::fall_back)?;
@@ -295,6 +294,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
             .dropped
             .iter()
             .map(ToString::to_string)
+            .chain(has_foreign.then(|| DroppedField::Reasoning.to_string()))
             .chain(fields)
         {
             if !dropped.contains(&name) {

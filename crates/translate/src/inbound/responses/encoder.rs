@@ -1,11 +1,13 @@
 //! Encodes calls in the form in which the client offered the tool.
 
+use engine::TextEvent;
 use responses::{Encoder, Event, Request};
 use serde_json::{Value, json};
-use wire::ApiError;
+use wire::{ApiError, Object};
 
 use super::freeform::InputReader;
 use super::tools::{ClientTool, ClientTools, Kind};
+use crate::envelope::is_envelope;
 
 /// An encoder of Responses that knows the tools of the client.
 #[derive(Debug)]
@@ -13,6 +15,8 @@ pub struct ToolEncoder {
     pub(super) inner: Encoder,
     tools: ClientTools,
     open: Option<OpenCall>,
+    /// The envelopes for the next call, for a client that has not requested encrypted reasoning.
+    seals: Option<Vec<Value>>,
 }
 
 /// A call whose arguments are not passed on as they are.
@@ -28,6 +32,7 @@ impl ToolEncoder {
             inner,
             tools: ClientTools::of(request),
             open: None,
+            seals: (!request.includes(Request::ENCRYPTED_REASONING)).then(Vec::new),
         }
     }
 
@@ -42,19 +47,48 @@ impl ToolEncoder {
         self.inner.fail(error, out);
     }
 
+    /// Keeps the envelope of an event for the next call: a server may refuse its own call without it
+    /// (<https://ai.google.dev/gemini-api/docs/thought-signatures>).
+    pub(super) fn keep_seal(&mut self, event: &TextEvent) {
+        if let (
+            TextEvent::ReasoningSignature(seal) | TextEvent::RedactedReasoning(seal),
+            Some(seals),
+        ) = (event, &mut self.seals)
+            && is_envelope(seal)
+        {
+            seals.push(seal.as_str().into());
+        }
+    }
+
+    /// Returns the members that a call has beside the ones of every call.
+    fn extra(&mut self, namespace: Option<String>) -> Object {
+        let seals = self.seals.as_mut().map(std::mem::take);
+        let seals = seals.filter(|seals| !seals.is_empty());
+        let namespace = namespace.map(|name| ("namespace".to_owned(), name.into()));
+        let seals = seals.map(|seals| (SEALS.to_owned(), json!({ OURS: seals })));
+        namespace.into_iter().chain(seals).collect()
+    }
+
     /// Starts a call of the function with this name.
     pub(super) fn call(&mut self, id: &str, function: &str, out: &mut Vec<Event>) {
         self.end_call(out);
-        match self.tools.find(function) {
-            None => self.inner.call(id, function, out),
+        match self.tools.find(function).cloned() {
+            None => {
+                let extra = self.extra(None);
+                self.inner.call_with(id, function, extra, out);
+            }
             Some(ClientTool {
                 kind,
                 namespace,
                 name,
             }) => match kind {
-                Kind::Function => self.inner.call_in(id, name, namespace.as_deref(), out),
+                Kind::Function => {
+                    let extra = self.extra(namespace);
+                    self.inner.call_with(id, &name, extra, out);
+                }
                 Kind::Freeform => {
-                    self.inner.custom_call(id, name, namespace.as_deref(), out);
+                    let extra = self.extra(namespace);
+                    self.inner.custom_call(id, &name, extra, out);
                     self.open = Some(OpenCall::Freeform(InputReader::default()));
                 }
                 Kind::Search => {
@@ -97,3 +131,7 @@ impl ToolEncoder {
         }
     }
 }
+
+/// The member of a call that has the envelopes, by the name of the gateway.
+pub(super) const SEALS: &str = "extra_content";
+pub(super) const OURS: &str = "sluicegate";

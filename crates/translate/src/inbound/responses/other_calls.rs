@@ -38,6 +38,7 @@ pub(super) fn other_call(kind: &str, members: &Object) -> Option<OtherCall> {
             id: id?.to_owned(),
             name: tool.to_owned(),
             arguments,
+            seal: None,
         }));
     }
     let tool = kind.strip_suffix("_output")?;

@@ -10,6 +10,7 @@ use chat::{
 use engine::{
     AssistantPart, EngineError, Format, TextRequest, ToolResult, Turn, UserPart, Verbosity,
 };
+use serde_json::Value;
 use wire::{Object, TextOr};
 
 use super::quirks::MaxTokensName;
@@ -17,6 +18,7 @@ use super::{
     DroppedField, DroppedFields, ERROR_PREFIX, SCHEMA_NAME, Settings, history, schema, stops,
 };
 use crate::outbound::Protocol;
+use crate::outbound::chat_seals::{ChatSeals, DETAILS, EXTRA};
 
 pub(super) fn request(
     request: &TextRequest,
@@ -252,6 +254,7 @@ fn assistant(turns: &[Turn], settings: &Settings, dropped: &mut DroppedFields) -
     let mut refusals = Vec::new();
     let mut reasoning = Vec::new();
     let mut calls = Vec::new();
+    let mut seals = ChatSeals::default();
     for turn in turns {
         let Turn::Assistant(parts) = turn else {
             continue;
@@ -260,7 +263,14 @@ fn assistant(turns: &[Turn], settings: &Settings, dropped: &mut DroppedFields) -
             match part {
                 AssistantPart::Text(text) => texts.push(text.as_str()),
                 AssistantPart::Refusal(text) => refusals.push(text.as_str()),
-                AssistantPart::Reasoning { text, .. } => reasoning.push(text.as_str()),
+                AssistantPart::Reasoning { text, signature } => {
+                    let own = signature.as_deref().and_then(ChatSeals::read);
+                    let is_said = |own: &ChatSeals| text.is_empty() || !own.lacks_text();
+                    if !own.as_ref().is_some_and(is_said) {
+                        reasoning.push(text.as_str());
+                    }
+                    seals.add(own.unwrap_or_default());
+                }
                 // Another model cannot decrypt it. The field map reports the drop.
                 AssistantPart::RedactedReasoning(_) => {}
                 AssistantPart::Call(tool_call) => calls.push(call(tool_call, settings)),
@@ -284,15 +294,29 @@ fn assistant(turns: &[Turn], settings: &Settings, dropped: &mut DroppedFields) -
         message.reasoning_content.get_or_insert_default();
     }
     message.tool_calls = (!calls.is_empty()).then_some(calls);
+    add_seals(seals, &mut message.extra);
     Some(Message::Assistant(message))
+}
+
+/// Brings back the seals of a message in the members in which they came.
+fn add_seals(seals: ChatSeals, members: &mut Object) {
+    if !seals.reasoning_details.is_empty() {
+        let details = seals.reasoning_details.into_iter().map(Value::Object);
+        members.insert(DETAILS.to_owned(), details.collect());
+    }
+    let extra = seals.extra_content;
+    members.extend(extra.map(|extra| (EXTRA.to_owned(), extra)));
 }
 
 fn call(call: &engine::ToolCall, settings: &Settings) -> ToolCall {
     let function = FunctionCall::new(call.name.clone(), call.arguments.clone());
-    ToolCall::Function(FunctionToolCall::new(
-        super::call_id(&call.id, settings),
-        function,
-    ))
+    let mut encoded = FunctionToolCall::new(super::call_id(&call.id, settings), function);
+    let seal = call.seal.as_deref();
+    let seal = seal.and_then(|seal| serde_json::from_str(seal).ok());
+    encoded
+        .extra
+        .extend(seal.map(|seal: Value| (EXTRA.to_owned(), seal)));
+    ToolCall::Function(encoded)
 }
 
 fn format(

@@ -44,6 +44,12 @@ impl CallSequencer {
         }
     }
 
+    /// Returns the id by which the result will refer to a call. If the upstream sent none, it is a
+    /// hash of the call's position and the answer's id, since a conversation has many answers.
+    pub(super) fn id(&self, key: Key, id: &str) -> String {
+        id_of(&self.answer, key, id)
+    }
+
     /// Emits an event that is not part of a call: a piece of text, reasoning or a refusal.
     pub(super) fn emit(&mut self, event: TextEvent, out: &mut Vec<TextEvent>) {
         if self.release(out) {
@@ -242,13 +248,14 @@ impl Call {
             && serde_json::from_str::<IgnoredAny>(&self.arguments).is_ok()
     }
 
-    /// Returns the id by which the result will refer to the call. If the upstream sent none, it is
-    /// a hash of the call's position and the answer's id, since a conversation has many answers.
     fn id(&self, answer: &str) -> String {
-        if self.id.is_empty() {
-            call_id::digest(&format!("{answer}.0.{}", self.key))
-        } else {
-            self.id.clone()
-        }
+        id_of(answer, self.key, &self.id)
+    }
+}
+
+fn id_of(answer: &str, key: Key, id: &str) -> String {
+    match id {
+        "" => call_id::digest(&format!("{answer}.0.{key}")),
+        id => id.to_owned(),
     }
 }

@@ -5,6 +5,7 @@ use wire::lenient::{AnswerReader, OtherContent, ReadError, Update};
 
 use super::call_sequencer::CallSequencer;
 use super::json::{engine_error, text, usage};
+use crate::outbound::chat_seals::ChatSeals;
 use crate::outbound::signature;
 
 /// A lenient reader with the facts that neutral events need.
@@ -36,6 +37,8 @@ pub(super) trait NeutralReader: AnswerReader {
 pub(super) struct StreamParser<R> {
     reader: R,
     sequencer: CallSequencer,
+    /// The seals that were not emitted yet.
+    seals: ChatSeals,
     /// The part of a summary to which text was appended last.
     part: Option<u64>,
     /// True after a text, a refusal or a call.
@@ -80,6 +83,7 @@ impl<R: NeutralReader> StreamParser<R> {
     /// Emits the end, if the content has ended.
     pub(super) fn end(&mut self, out: &mut Vec<TextEvent>) {
         if let Some(stop) = self.stop.clone() {
+            self.emit_seals(out);
             let others = self.reader.other_content().iter();
             out.extend(others.map(|kind| TextEvent::LeftOut(kind.as_str())));
             let usage = self.usage();
@@ -122,7 +126,24 @@ impl<R: NeutralReader> StreamParser<R> {
         Ok(())
     }
 
+    /// Emits the seals so far: before a call, in front of which clients bring them back, and before a
+    /// text, unless the message goes on behind them.
+    fn emit_seals(&mut self, out: &mut Vec<TextEvent>) {
+        let signature = self.seals.take_signature();
+        if let Some(signature) = signature {
+            self.sequencer
+                .emit(TextEvent::ReasoningSignature(signature), out);
+        }
+    }
+
     fn update(&mut self, update: Update<'_>, out: &mut Vec<TextEvent>) {
+        match update {
+            Update::Detail(detail) => return self.seals.add_detail(detail),
+            Update::Extra(extra) => return self.seals.add_extra(extra),
+            Update::Call { .. } | Update::CallExtra { .. } => self.emit_seals(out),
+            Update::Text(_) if self.seals.extra_content.is_none() => self.emit_seals(out),
+            _ => {}
+        }
         self.has_content |= matches!(
             update,
             Update::Text(_) | Update::Refusal(_) | Update::Call { .. }
@@ -132,6 +153,10 @@ impl<R: NeutralReader> StreamParser<R> {
             Update::Call { call, id, name } => return sequencer.call(call, &id, &name, out),
             Update::Arguments { call, text } => return sequencer.arguments(call, &text, out),
             Update::CallEnd(call) => return sequencer.close(call, out),
+            Update::CallExtra { call, id, content } => TextEvent::CallSeal {
+                id: sequencer.id(call, &id),
+                seal: content.to_owned(),
+            },
             Update::Reasoning(text) => TextEvent::Reasoning(text.into_owned()),
             Update::Summary { part, text } => {
                 if self.part.replace(part).is_some_and(|last| last != part) {

@@ -69,6 +69,7 @@ fn continued() -> Vec<Turn> {
                 id: "call_1".to_owned(),
                 name: "look".to_owned(),
                 arguments: "{}".to_owned(),
+                seal: None,
             }),
         ]),
         Turn::Tool(ToolResult {

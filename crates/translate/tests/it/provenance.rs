@@ -1,0 +1,235 @@
+//! The seals of servers of Chat Completions, through clients of other protocols and back.
+
+use engine::TextEvent;
+use serde_json::{Value, json};
+use sluicegate_translate::envelope::Envelope;
+use sluicegate_translate::inbound::{self, ClientProtocol, Reply};
+use sluicegate_translate::outbound::encode::{self, DroppedField};
+use sluicegate_translate::outbound::{self, Protocol};
+
+use crate::clients::{SETTINGS, neutral};
+use crate::{NOW, messages_request, stamp};
+
+/// The answer of Gemini, with a thought signature of its call
+/// (<https://ai.google.dev/gemini-api/docs/thought-signatures>).
+fn gemini() -> Value {
+    json!({"role": "assistant", "content": null, "tool_calls": [
+        {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"},
+            "extra_content": {"google": {"thought_signature": "RWpRQ3M="}}},
+        {"id": "call_2", "type": "function", "function": {"name": "f", "arguments": "{}"}},
+    ]})
+}
+
+/// The answer of OpenRouter, with details of its reasoning
+/// (<https://openrouter.ai/docs/use-cases/reasoning-tokens>).
+fn openrouter() -> Value {
+    json!({"role": "assistant", "content": null, "reasoning": "Hm.",
+    "reasoning_details": [
+        {"type": "reasoning.text", "text": "Hm.", "signature": "c2lnbmVk",
+            "format": "anthropic-claude-v1", "index": 0},
+        {"type": "reasoning.encrypted", "data": "ZW5j", "id": "call_1",
+            "format": "google-gemini-v1", "index": 1},
+    ],
+    "tool_calls": [
+        {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}},
+    ]})
+}
+
+/// The events of an answer with this message, read as a plain reply or as a stream.
+fn events(message: &Value, streams: bool) -> Vec<TextEvent> {
+    let choice = |name: &str, message: &Value| json!({"choices": [{"index": 0, name: message, "finish_reason": "tool_calls"}]});
+    if !streams {
+        let body = choice("message", message).to_string();
+        return outbound::reply(Protocol::Chat, body.as_bytes()).unwrap();
+    }
+    let mut delta = message.clone();
+    for (index, call) in delta["tool_calls"]
+        .as_array_mut()
+        .unwrap()
+        .iter_mut()
+        .enumerate()
+    {
+        call["index"] = index.into();
+    }
+    let mut reader = outbound::Reader::new(Protocol::Chat);
+    let mut events = Vec::new();
+    let data = choice("delta", &delta).to_string();
+    reader.event(data.as_bytes(), &mut events).unwrap();
+    reader.event(b"[DONE]", &mut events).unwrap();
+    events
+}
+
+/// A client, and whether it asks for encrypted reasoning.
+#[derive(Clone, Copy, Debug)]
+enum Client {
+    Messages,
+    Responses { asks: bool },
+}
+
+const CLIENTS: [Client; 3] = [
+    Client::Messages,
+    Client::Responses { asks: false },
+    Client::Responses { asks: true },
+];
+
+/// The request in which a client brings back an answer.
+fn next_request(client: Client, envelope: &Envelope, events: Vec<TextEvent>) -> Value {
+    let mut sealer = envelope.sealer();
+    let events = events.into_iter().map(|event| sealer.event(event));
+    match client {
+        Client::Messages => {
+            let reply = reply::<inbound::Messages>(&messages_request(), events);
+            json!({"model": "m", "max_tokens": 9, "messages": [
+                {"role": "user", "content": "Hi."},
+                {"role": "assistant", "content": reply["content"]},
+                {"role": "user", "content": [
+                    {"type": "tool_result", "tool_use_id": "call_1", "content": "4"}]},
+            ]})
+        }
+        Client::Responses { asks } => {
+            let reply = reply::<inbound::Responses>(&responses_request(asks), events);
+            let mut input = vec![json!({"role": "user", "content": "Hi."})];
+            input.extend(reply["output"].as_array().unwrap().iter().cloned());
+            input.push(json!({"type": "function_call_output", "call_id": "call_1", "output": "4"}));
+            json!({"model": "m", "input": input})
+        }
+    }
+}
+
+fn reply<P: ClientProtocol>(
+    request: &P::Request,
+    events: impl Iterator<Item = TextEvent>,
+) -> Value {
+    let mut reply = Reply::<P>::new(request, &stamp());
+    for event in events {
+        reply.event(event, NOW);
+    }
+    serde_json::to_value(reply.finish().unwrap()).unwrap()
+}
+
+fn responses_request(asks: bool) -> responses::ValidRequest {
+    let mut body = json!({"model": "m", "input": [{"role": "user", "content": "Hi."}],
+        "tools": [{"type": "function", "name": "f"}]});
+    if asks {
+        body["include"] = json!(["reasoning.encrypted_content"]);
+    }
+    let request = responses::Request::read(body.to_string().as_bytes()).unwrap();
+    request.validate(&responses::Rules::default()).unwrap()
+}
+
+/// The message of the model that a server of Chat Completions gets back, and true if seals are lost.
+fn brought_back(client: Client, to: &Envelope, body: &Value) -> (Value, bool) {
+    let protocol = match client {
+        Client::Messages => Protocol::Messages,
+        Client::Responses { .. } => Protocol::Responses,
+    };
+    let inbound = neutral(protocol, body.to_string().as_bytes());
+    let mut request = inbound.unwrap().unwrap().request;
+    let is_lost = to.unseal(&mut request);
+    let encoded = encode::request(Protocol::Chat, &request, &SETTINGS).unwrap();
+    assert!(!encoded.dropped.contains(&DroppedField::Reasoning));
+    let text = String::from_utf8(encoded.body).unwrap();
+    assert!(!text.contains("sg1."), "an envelope reached the server");
+    let sent: Value = serde_json::from_str(&text).unwrap();
+    (sent["messages"][1].clone(), is_lost)
+}
+
+#[test]
+fn a_thought_signature_of_a_call_comes_back_with_it() {
+    let own = Envelope::new(b"own");
+    for client in CLIENTS {
+        for streams in [false, true] {
+            let body = next_request(client, &own, events(&gemini(), streams));
+            assert!(!body.to_string().contains("RWpRQ3M="), "in envelopes alone");
+            let (message, is_lost) = brought_back(client, &own, &body);
+            assert_eq!(message["tool_calls"], gemini()["tool_calls"], "{client:?}");
+            assert!(!is_lost);
+        }
+    }
+}
+
+#[test]
+fn details_of_reasoning_come_back_as_they_came() {
+    let own = Envelope::new(b"own");
+    for client in CLIENTS {
+        for streams in [false, true] {
+            let body = next_request(client, &own, events(&openrouter(), streams));
+            let (message, is_lost) = brought_back(client, &own, &body);
+            let details = &openrouter()["reasoning_details"];
+            assert_eq!(&message["reasoning_details"], details, "{client:?}");
+            assert_eq!(
+                message["reasoning_content"],
+                Value::Null,
+                "the text is in them"
+            );
+            assert!(!is_lost);
+        }
+    }
+}
+
+#[test]
+fn seals_of_chat_servers_do_not_reach_another_one() {
+    let (own, other) = (Envelope::new(b"own"), Envelope::new(b"other"));
+    for client in CLIENTS {
+        for answer in [gemini(), openrouter()] {
+            let body = next_request(client, &own, events(&answer, false));
+            let (message, is_lost) = brought_back(client, &other, &body);
+            assert!(is_lost, "{client:?}");
+            assert_eq!(message.get("reasoning_details"), None);
+            let calls = message["tool_calls"].as_array().unwrap();
+            assert!(calls.iter().all(|call| call.get("extra_content").is_none()));
+        }
+    }
+}
+
+/// A stream has the text of a detail in pieces, and its signature in the last one.
+#[test]
+fn pieces_of_a_detail_form_one() {
+    let piece = |detail: Value| json!({"choices": [{"index": 0, "delta": {"reasoning_details": [detail]}}]});
+    let call = json!([{"index": 0, "id": "call_1", "function": {"name": "f", "arguments": "{}"}}]);
+    let chunks = [
+        piece(json!({"type": "reasoning.text", "text": "Let me ", "index": 0, "format": "f"})),
+        piece(json!({"type": "reasoning.text", "text": "see.", "index": 0, "format": "f"})),
+        piece(json!({"type": "reasoning.text", "text": "", "signature": "c2ln", "index": 0})),
+        json!({"choices": [{"index": 0, "delta": {"tool_calls": call}, "finish_reason": "tool_calls"}]}),
+    ];
+    let mut reader = outbound::Reader::new(Protocol::Chat);
+    let mut events = Vec::new();
+    for chunk in chunks {
+        reader
+            .event(chunk.to_string().as_bytes(), &mut events)
+            .unwrap();
+    }
+    reader.event(b"[DONE]", &mut events).unwrap();
+    let own = Envelope::new(b"own");
+    let body = next_request(Client::Messages, &own, events);
+    let (message, _) = brought_back(Client::Messages, &own, &body);
+    assert_eq!(
+        message["reasoning_details"],
+        json!([{"type": "reasoning.text", "text": "Let me see.", "signature": "c2ln",
+            "index": 0, "format": "f"}])
+    );
+}
+
+/// Gemini marks its thoughts in the same member, which is no seal.
+#[test]
+fn a_thought_signature_of_a_text_comes_back() {
+    let seal = json!({"google": {"thought_signature": "RWpR"}});
+    let chunks = [
+        json!({"choices": [{"index": 0, "delta": {"content": "Hel", "extra_content": {"google": {"thought": true}}}}]}),
+        json!({"choices": [{"index": 0, "delta": {"content": "lo.", "extra_content": seal}, "finish_reason": "stop"}]}),
+    ];
+    let mut reader = outbound::Reader::new(Protocol::Chat);
+    let mut events = Vec::new();
+    for chunk in chunks {
+        reader
+            .event(chunk.to_string().as_bytes(), &mut events)
+            .unwrap();
+    }
+    reader.event(b"[DONE]", &mut events).unwrap();
+    let own = Envelope::new(b"own");
+    let body = next_request(Client::Messages, &own, events);
+    let (message, _) = brought_back(Client::Messages, &own, &body);
+    assert_eq!(message["content"], "Hello.");
+    assert_eq!(message["extra_content"], seal);
+}
