@@ -240,3 +240,46 @@ fn thoughts_of_a_model_do_not_reach_another_one() {
     let kinds: Vec<_> = items.iter().map(|item| &item["type"]).collect();
     assert_eq!(kinds, [&Value::Null, &json!("message"), &Value::Null]);
 }
+
+/// A client may change to a model of another account within a conversation.
+#[test]
+fn relayed_seals_come_back_to_their_account_alone() {
+    let (one, two) = (
+        Simulator::start(thinks).unwrap(),
+        Simulator::start(thinks).unwrap(),
+    );
+    let gateway = Config::new("")
+        .keyless("one", Protocol::Messages, &one.base_url())
+        .keyless("two", Protocol::Messages, &two.base_url())
+        .model("one", Protocol::Messages, r#"[{ upstream = "one" }]"#)
+        .model("two", Protocol::Messages, r#"[{ upstream = "two" }]"#)
+        .start(GATEWAY);
+    let user = json!({"role": "user", "content": "Think."});
+    let question = |model: &str, stream: bool, messages: &[&Value]| json!({"model": model, "stream": stream, "max_tokens": 9, "messages": messages});
+    for stream in [false, true] {
+        let response = gateway.ask(Protocol::Messages, &question("one", stream, &[&user]));
+        let reply = match stream {
+            true => folded::reply(Protocol::Messages, &response),
+            false => grammar::plain(Protocol::Messages, &response),
+        };
+        let signature = reply["content"][0]["signature"].as_str().unwrap();
+        assert!(
+            signature.starts_with("sg2.") && signature.ends_with(SEAL),
+            "{signature}"
+        );
+        let answer = json!({"role": "assistant", "content": reply["content"]});
+        let next = |model| question(model, false, &[&user, &answer, &user]);
+
+        let response = gateway.ask(Protocol::Messages, &next("one"));
+        assert_eq!(response.header("x-sluicegate-dropped"), None);
+        let content = &one.requests().last().unwrap().json()["messages"][1]["content"];
+        let thinking = json!({"type": "thinking", "thinking": "Let me see.", "signature": SEAL});
+        let hidden = json!({"type": "redacted_thinking", "data": HIDDEN});
+        assert_eq!((&content[0], &content[1]), (&thinking, &hidden));
+
+        let response = gateway.ask(Protocol::Messages, &next("two"));
+        assert_eq!(response.header("x-sluicegate-dropped"), Some("reasoning"));
+        let content = &two.requests().last().unwrap().json()["messages"][1]["content"];
+        assert_eq!(kinds(content.as_array().unwrap()), ["text"]);
+    }
+}

@@ -193,6 +193,15 @@ impl Routes {
         server.is_some_and(|server| server.translation(catalog::Protocol::Responses).is_none())
     }
 
+    /// True if another upstream of the same protocol has another account, to which a client could send
+    /// the seals of this one.
+    pub fn has_other_account(&self, server: &UpstreamTarget) -> bool {
+        let group = server.envelope.group();
+        let protocol = server.config.protocol();
+        let mut others = self.upstreams.values();
+        others.any(|other| other.config.protocol() == protocol && other.envelope.group() != group)
+    }
+
     /// The upstream of this name.
     pub fn upstream(&self, name: &str) -> Option<&Arc<UpstreamTarget>> {
         self.upstreams.get(name)

@@ -82,6 +82,15 @@ impl Envelope {
         SealGroup(code.into_bytes().into())
     }
 
+    /// Returns the mark of the upstream's seals, which is put before them where the client has the
+    /// upstream's protocol. It is not authenticated: such clients can have seals of their own as well.
+    #[must_use]
+    pub fn mark(&self) -> String {
+        let SealGroup(group) = self.group();
+        let group: String = URL_SAFE_NO_PAD.encode(group).chars().take(12).collect();
+        format!("{MARK}{group}.")
+    }
+
     /// Serializes and authenticates `sealed` as one string.
     #[must_use]
     pub fn seal(&self, sealed: &Sealed) -> String {
@@ -223,18 +232,20 @@ fn give_seals(seals: &[(String, String)], parts: &mut [AssistantPart]) {
     }
 }
 
-/// Returns true if `text` has the form of an envelope. It is not authenticated.
+/// Returns true if `text` has the form of an envelope or of a marked seal. It is not authenticated.
 #[must_use]
 pub fn is_envelope(text: &str) -> bool {
-    text.starts_with(PREFIX)
+    text.starts_with(PREFIX) || text.starts_with(MARK)
 }
 
 /// Returns true if any text in a JSON document has the form of an envelope.
 pub(crate) fn contains_envelope(json: &[u8]) -> bool {
-    memmem::find(json, format!("\"{PREFIX}").as_bytes()).is_some()
+    let contains = |prefix| memmem::find(json, format!("\"{prefix}").as_bytes()).is_some();
+    contains(PREFIX) || contains(MARK)
 }
 
 const PREFIX: &str = "sg1.";
+const MARK: &str = "sg2.";
 
 #[cfg(test)]
 mod tests {

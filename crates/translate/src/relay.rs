@@ -3,7 +3,7 @@
 //!
 //! Events are forwarded byte for byte, except for a closed list of edits: the model's name, the
 //! event's name where it contradicts the `type`, members that clients rely on and a server leaves
-//! out, ids that a server changes within an answer, the token breakdown in the usage of Chat
+//! out, ids that a server changes within an answer, marks of seals, the token breakdown in the usage of Chat
 //! Completions, and the event with that usage if the client has not requested it. A [`Guard`]
 //! buffers at most one incomplete event and forwards complete events only. It forwards a successful
 //! end only after the upstream sent one, and writes a failure at most once.
@@ -34,6 +34,7 @@ pub use self::image_scanner::ImageScanner;
 pub use self::images::{Images, pictures_of_reply, reply_as_stream};
 pub use self::messages::Messages;
 pub use self::responses::{Responses, background_reply};
+use self::seals::Marker;
 use crate::error::{in_stream, malformed};
 use crate::outbound::{MAX_EVENT, engine_error, unreadable};
 
@@ -103,6 +104,11 @@ pub trait RelayProtocol: Send {
 
     /// Writes the failure event that ends a stream whose events so far were all forwarded.
     fn fail(&mut self, model: &str, error: &ApiError, out: &mut Vec<u8>);
+
+    /// Marks the seals of the events from now on, if the protocol has any.
+    fn mark_seals(&mut self, marker: Marker) {
+        let _ = marker;
+    }
 
     /// Writes a keep-alive event or comment.
     fn keep_alive(&self, out: &mut Vec<u8>) {

@@ -184,7 +184,7 @@ fn outgoing(
     openable: Openable,
 ) -> Outgoing {
     let mut splice = Splice::new(body);
-    seals::leave_out_foreign(Outbound::Messages, openable, &mut splice);
+    seals::leave_out_foreign(Outbound::Messages, &openable, &mut splice);
     let own = target.model.as_deref().unwrap_or(model);
     outgoing::replace_model(&mut splice, model, own);
     let draft = Draft {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use wire::lenient::{TextPlace, Values, Varying};
 use wire::{ApiError, Splice};
 
+use super::seals::Marker;
 use super::{Action, End, RelayProtocol, frequent_reply, json_string, utf8, write_counts};
 use crate::error::truncated;
 use crate::outbound::{engine_error, usage};
@@ -19,6 +20,7 @@ pub struct Chat {
     hides_usage: bool,
     /// The number of choices that the request asks for.
     choices: usize,
+    marker: Option<Marker>,
 }
 
 impl Chat {
@@ -90,6 +92,9 @@ impl RelayProtocol for Chat {
         for defects in self.reader.defects() {
             mend(defects, "delta", edits);
         }
+        if let Some(marker) = &self.marker {
+            marker.mark(edits);
+        }
         Ok(Action::Forward)
     }
 
@@ -122,6 +127,10 @@ impl RelayProtocol for Chat {
 
     fn content_length(&self) -> u64 {
         self.reader.content_length()
+    }
+
+    fn mark_seals(&mut self, marker: Marker) {
+        self.marker = Some(marker);
     }
 
     fn usage_of_reply(body: &[u8]) -> Option<Usage> {

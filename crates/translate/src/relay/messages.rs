@@ -6,6 +6,7 @@ use messages::{ErrorBody, Event, Plain, StreamFailure};
 use wire::lenient::{TextPlace, Values, Varying};
 use wire::{ApiError, Splice};
 
+use super::seals::Marker;
 use super::{Action, End, RelayProtocol, utf8};
 use crate::error::truncated;
 use crate::outbound::{engine_error, usage};
@@ -14,6 +15,7 @@ use crate::outbound::{engine_error, usage};
 #[derive(Debug, Default)]
 pub struct Messages {
     reader: Reader,
+    marker: Option<Marker>,
 }
 
 impl RelayProtocol for Messages {
@@ -39,6 +41,9 @@ impl RelayProtocol for Messages {
             edits.put(&["delta"], "type", &format!("\"{kind}\""));
         }
         write_counts(&self.reader, edits);
+        if let Some(marker) = &self.marker {
+            marker.mark(edits);
+        }
         Ok(match kind {
             Kind::Start => {
                 edits.replace_each(&["message"], "model", model);
@@ -74,6 +79,10 @@ impl RelayProtocol for Messages {
 
     fn content_length(&self) -> u64 {
         self.reader.content_length()
+    }
+
+    fn mark_seals(&mut self, marker: Marker) {
+        self.marker = Some(marker);
     }
 
     fn usage_of_reply(body: &[u8]) -> Option<Usage> {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use wire::lenient::{TextPlace, Values, Varying};
 use wire::{ApiError, Splice};
 
+use super::seals::Marker;
 use super::{Action, End, RelayProtocol, response_pictures, utf8, write_counts};
 use crate::error::truncated;
 use crate::outbound::{engine_error, usage};
@@ -26,6 +27,7 @@ pub struct Responses {
     has_forwarded: bool,
     /// True after a text, a call or another piece of the output.
     has_updates: bool,
+    marker: Option<Marker>,
 }
 
 impl RelayProtocol for Responses {
@@ -66,6 +68,9 @@ impl RelayProtocol for Responses {
         }
         self.mend(kind, edits);
         self.keep_ids(edits);
+        if let Some(marker) = &self.marker {
+            marker.mark(edits);
+        }
         self.next = self.reader.next_number();
         self.has_forwarded = true;
         Ok(if kind == Kind::End {
@@ -104,6 +109,10 @@ impl RelayProtocol for Responses {
 
     fn content_length(&self) -> u64 {
         self.reader.content_length()
+    }
+
+    fn mark_seals(&mut self, marker: Marker) {
+        self.marker = Some(marker);
     }
 
     fn usage_of_reply(body: &[u8]) -> Option<Usage> {

@@ -1,4 +1,4 @@
-//! Leaves out of a relayed request the seals that its target cannot open.
+//! Leaves out of a relayed request the seals that its target cannot open, and marks those of answers.
 //!
 //! A seal is opaque data by which a vendor recognizes its own reasoning: the signature of a thinking
 //! block (<https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking>), encrypted
@@ -7,6 +7,8 @@
 //! signatures of Gemini (<https://ai.google.dev/gemini-api/docs/thought-signatures>). A vendor
 //! refuses a request with a seal that another one made, or that the gateway did.
 
+mod marker;
+
 use std::borrow::Cow;
 
 use memchr::memmem;
@@ -14,70 +16,98 @@ use responses::Reasoning;
 use serde::Deserialize;
 use wire::{ElementEdit, Splice};
 
+pub use self::marker::Marker;
 use crate::envelope::{Envelope, SealGroup, contains_envelope, is_envelope};
 use crate::outbound::Protocol;
 use crate::outbound::chat_seals::{DETAILS, EXTRA};
 
-/// The seals that a target can open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Openable {
-    /// All that are no envelopes of the gateway: clients may have them from this target.
-    FromClient,
-    /// None: the request was meant for a target of another account.
-    Nothing,
+/// The seals that a target can open: those with its mark, and perhaps those without any.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Openable {
+    /// The mark of the target's account.
+    mark: String,
+    /// True if clients may have seals without a mark from this target.
+    opens_unmarked: bool,
+}
+
+impl Openable {
+    /// Returns the seals that a target with these envelopes can open. Clients have those without a mark
+    /// from their `first` target, because another one answers only if that fails.
+    pub fn at(envelope: &Envelope, first: &mut Option<SealGroup>) -> Self {
+        let group = envelope.group();
+        Self {
+            mark: envelope.mark(),
+            opens_unmarked: *first.get_or_insert(group) == group,
+        }
+    }
+
+    /// Returns a JSON text without the target's marks.
+    fn unmarked<'a>(&self, json: &'a [u8]) -> Cow<'a, [u8]> {
+        let mark = self.mark.as_bytes();
+        let (mut rest, mut left) = (json, Vec::new());
+        while let Some(at) = memmem::find(rest, mark) {
+            let (before, after) = rest.split_at(at);
+            left.extend_from_slice(before);
+            rest = after.get(mark.len()..).unwrap_or_default();
+        }
+        match rest.len() == json.len() {
+            true => Cow::Borrowed(json),
+            false => Cow::Owned([left.as_slice(), rest].concat()),
+        }
+    }
+
+    /// Returns true if the target can open a seal. `was_marked` is true if it had the target's mark.
+    fn has(&self, seal: &str, was_marked: bool) -> bool {
+        let opens = was_marked || self.opens_unmarked;
+        opens && !seal.is_empty() && !is_envelope(seal)
+    }
+
+    /// Returns the edit that leaves out an element, or its marks.
+    fn edit(keeps: bool, element: Cow<'_, [u8]>) -> ElementEdit {
+        match element {
+            _ if !keeps => ElementEdit::Remove,
+            Cow::Borrowed(_) => ElementEdit::Keep,
+            Cow::Owned(unmarked) => ElementEdit::Replace(unmarked),
+        }
+    }
 }
 
 /// Leaves out the seals of a request that its target cannot open, and returns the names of the
 /// members that are lost. `protocol` is the protocol of the client and of the target.
 pub fn leave_out_foreign(
     protocol: Protocol,
-    openable: Openable,
+    openable: &Openable,
     splice: &mut Splice<'_>,
 ) -> Vec<&'static str> {
-    let hints: &[&[u8]] = match protocol {
-        Protocol::Responses => &[
-            b"encrypted_content",
-            Reasoning::OWN_ID.as_bytes(),
-            EXTRA.as_bytes(),
-        ],
-        Protocol::Chat => &[DETAILS.as_bytes(), EXTRA.as_bytes()],
-        Protocol::Messages => &[b"thinking"],
+    let hints: &[&str] = match protocol {
+        Protocol::Responses => &["encrypted_content", Reasoning::OWN_ID, EXTRA],
+        Protocol::Chat => &[DETAILS, EXTRA],
+        Protocol::Messages => &["thinking"],
     };
-    let is_hinted = |hint: &&[u8]| memmem::find(splice.document(), hint).is_some();
-    if !hints.iter().any(is_hinted) {
-        return Vec::new();
-    }
-    let mut lost = Vec::new();
-    match protocol {
-        Protocol::Responses => {
-            let edited = splice.edit_elements(&["input"], |item| edit_item(item, openable));
-            lost.extend(edited.then_some(REASONING));
+    let is_hinted = |hint: &&str| memmem::find(splice.document(), hint.as_bytes()).is_some();
+    let mut editor = Editor {
+        openable,
+        lost: Vec::new(),
+    };
+    if hints.iter().any(is_hinted) {
+        match protocol {
+            Protocol::Responses => {
+                splice.edit_elements(&["input"], |item| editor.item(item));
+            }
+            Protocol::Messages => editor.messages(splice),
+            Protocol::Chat => {
+                splice.edit_elements(&["messages"], |message| editor.completion(message));
+            }
         }
-        Protocol::Messages => edit_messages(openable, splice, &mut lost),
-        Protocol::Chat => {
-            splice.edit_elements(&["messages"], |message| {
-                edit_message(message, openable, &mut lost)
-            });
-        }
     }
-    lost
+    editor.lost
 }
 
-impl Openable {
-    /// Returns the seals that a target with these envelopes can open. Clients have those of their
-    /// `first` target, because another one answers only if that fails.
-    pub fn at(envelope: &Envelope, first: &mut Option<SealGroup>) -> Self {
-        let group = envelope.group();
-        match *first.get_or_insert(group) == group {
-            true => Self::FromClient,
-            false => Self::Nothing,
-        }
-    }
-
-    /// Returns true if the target can open a seal.
-    fn has(self, seal: &str) -> bool {
-        self == Self::FromClient && !seal.is_empty() && !is_envelope(seal)
-    }
+/// The edits of one request.
+struct Editor<'a> {
+    openable: &'a Openable,
+    /// The names of the members that are lost, each once.
+    lost: Vec<&'static str>,
 }
 
 /// The members of an item of Responses, or of a block of Messages, that seals are in.
@@ -91,123 +121,147 @@ struct Sealed<'a> {
     data: Option<String>,
 }
 
-/// Leaves out reasoning with a foreign seal, and reasoning that the gateway has passed on without
-/// one: no server knows it by the gateway's id. A summary of the conversation that only another
-/// server can read is left out as well.
-fn edit_item(text: &[u8], openable: Openable) -> ElementEdit {
-    let Ok(item) = serde_json::from_slice::<Sealed<'_>>(text) else {
-        return ElementEdit::Keep;
-    };
-    match &*item.kind {
-        "reasoning" | "compaction" => {}
-        "function_call" | "custom_tool_call" => return edit_call(text, Openable::FromClient),
-        _ => return ElementEdit::Keep,
-    }
-    let is_made = || item.id.is_some_and(|id| id.starts_with(Reasoning::OWN_ID));
-    let keeps = match item.encrypted_content {
-        Some(seal) => openable.has(&seal),
-        None => !is_made(),
-    };
-    edit(keeps)
-}
-
-/// Leaves out the foreign seals of a call.
-fn edit_call(call: &[u8], openable: Openable) -> ElementEdit {
-    let mut call = Splice::new(call);
-    if !is_foreign(&call, EXTRA, openable) {
-        return ElementEdit::Keep;
-    }
-    call.remove(&[], &[EXTRA]);
-    ElementEdit::Replace(call.to_vec())
-}
-
-/// Leaves out the thinking blocks that have a foreign signature or none. A model with a budget does not
-/// think in a turn whose thoughts are left out: "Expected `thinking` or `redacted_thinking`, but found
-/// `tool_use`".
-fn edit_messages(openable: Openable, splice: &mut Splice<'_>, lost: &mut Vec<&'static str>) {
-    let mut is_last_cut = false;
-    let is_edited = splice.edit_elements(&["messages"], |message| {
-        let edit = edit_blocks(message, openable);
-        if Splice::new(message).has_value(&["role"], b"\"assistant\"") {
-            is_last_cut = edit != ElementEdit::Keep;
-        }
-        edit
-    });
-    lost.extend(is_edited.then_some(REASONING));
-    let has_budget = splice.has_value(&["thinking", "type"], b"\"enabled\"");
-    if is_last_cut && has_budget && splice.replace(&["thinking"], br#"{"type":"disabled"}"#) {
-        lost.push("thinking");
-    }
-}
-
-/// Leaves out the foreign thinking blocks of a message, and the message if nothing else is in it.
-fn edit_blocks(message: &[u8], openable: Openable) -> ElementEdit {
-    let mut inner = Splice::new(message);
-    let mut is_kept = false;
-    let is_edited = inner.edit_elements(&["content"], |block| {
-        let keeps = keeps_block(block, openable);
-        is_kept |= keeps;
-        edit(keeps)
-    });
-    match (is_edited, is_kept) {
-        (false, _) => ElementEdit::Keep,
-        (true, false) => ElementEdit::Remove,
-        (true, true) => ElementEdit::Replace(inner.to_vec()),
-    }
-}
-
-fn keeps_block(block: &[u8], openable: Openable) -> bool {
-    let Ok(block) = serde_json::from_slice::<Sealed<'_>>(block) else {
-        return true;
-    };
-    let seal = match &*block.kind {
-        "thinking" => block.signature,
-        "redacted_thinking" => block.data,
-        _ => return true,
-    };
-    openable.has(&seal.unwrap_or_default())
-}
-
-/// Leaves out the foreign seals of a message and of its calls.
-fn edit_message(message: &[u8], openable: Openable, lost: &mut Vec<&'static str>) -> ElementEdit {
-    let mut inner = Splice::new(message);
-    let foreign = OF_MESSAGE.map(|(name, path)| is_foreign(&inner, name, openable).then_some(path));
-    let names = OF_MESSAGE
-        .iter()
-        .zip(foreign)
-        .filter(|(_, path)| path.is_some());
-    let names: Vec<_> = names.map(|((name, _), _)| *name).collect();
-    inner.remove(&[], &names);
-    let is_edited = inner.edit_elements(&["tool_calls"], |call| edit_call(call, openable));
-    let of_calls = is_edited.then_some("messages[].tool_calls[].extra_content");
-    for path in foreign.into_iter().chain([of_calls]).flatten() {
-        if !lost.contains(&path) {
-            lost.push(path);
+impl Editor<'_> {
+    fn lose(&mut self, name: &'static str) {
+        if !self.lost.contains(&name) {
+            self.lost.push(name);
         }
     }
-    match inner.is_empty() {
-        true => ElementEdit::Keep,
-        false => ElementEdit::Replace(inner.to_vec()),
+
+    /// Leaves out reasoning with a foreign seal, and reasoning that the gateway has passed on without
+    /// one: no server knows it by the gateway's id. A summary of the conversation that only another
+    /// server can read is left out as well.
+    fn item(&mut self, item: &[u8]) -> ElementEdit {
+        let unmarked = self.openable.unmarked(item);
+        let was_marked = matches!(unmarked, Cow::Owned(_));
+        let Ok(sealed) = serde_json::from_slice::<Sealed<'_>>(&unmarked) else {
+            return ElementEdit::Keep;
+        };
+        let keeps = match &*sealed.kind {
+            "reasoning" | "compaction" => match sealed.encrypted_content {
+                Some(seal) => self.openable.has(&seal, was_marked),
+                None => !sealed
+                    .id
+                    .is_some_and(|id| id.starts_with(Reasoning::OWN_ID)),
+            },
+            "function_call" | "custom_tool_call" => return self.call_item(item),
+            _ => return ElementEdit::Keep,
+        };
+        if !keeps {
+            self.lose(REASONING);
+        }
+        Openable::edit(keeps, unmarked)
     }
-}
 
-/// Returns true if a member has seals that the target cannot open.
-fn is_foreign(object: &Splice<'_>, name: &str, openable: Openable) -> bool {
-    let seal = object.value(&[name]);
-    seal.is_some_and(|seal| openable == Openable::Nothing || contains_envelope(seal))
-}
+    /// Leaves out the envelopes that a client of Responses has got with a call.
+    fn call_item(&mut self, item: &[u8]) -> ElementEdit {
+        let mut item = Splice::new(item);
+        if !item.value(&[EXTRA]).is_some_and(contains_envelope) {
+            return ElementEdit::Keep;
+        }
+        item.remove(&[], &[EXTRA]);
+        self.lose(REASONING);
+        ElementEdit::Replace(item.to_vec())
+    }
 
-fn edit(keeps: bool) -> ElementEdit {
-    match keeps {
-        true => ElementEdit::Keep,
-        false => ElementEdit::Remove,
+    /// Leaves out the thinking blocks that have a foreign signature or none. A model with a budget does
+    /// not think in a turn whose thoughts are left out: "Expected `thinking` or `redacted_thinking`, but
+    /// found `tool_use`".
+    fn messages(&mut self, splice: &mut Splice<'_>) {
+        let mut is_last_cut = false;
+        splice.edit_elements(&["messages"], |message| {
+            let (edit, is_cut) = self.message(message);
+            if Splice::new(message).has_value(&["role"], b"\"assistant\"") {
+                is_last_cut = is_cut;
+            }
+            edit
+        });
+        let has_budget = splice.has_value(&["thinking", "type"], b"\"enabled\"");
+        if is_last_cut && has_budget && splice.replace(&["thinking"], br#"{"type":"disabled"}"#) {
+            self.lose("thinking");
+        }
+    }
+
+    /// Leaves out the foreign thinking blocks of a message, and the message if nothing else is in it.
+    /// Returns true if a block is left out.
+    fn message(&mut self, message: &[u8]) -> (ElementEdit, bool) {
+        let mut inner = Splice::new(message);
+        let (mut is_kept, mut is_cut) = (false, false);
+        inner.edit_elements(&["content"], |block| {
+            let edit = self.block(block);
+            is_kept |= edit != ElementEdit::Remove;
+            is_cut |= edit == ElementEdit::Remove;
+            edit
+        });
+        let edit = match inner.is_empty() {
+            true => ElementEdit::Keep,
+            false if is_kept => ElementEdit::Replace(inner.to_vec()),
+            false => ElementEdit::Remove,
+        };
+        (edit, is_cut)
+    }
+
+    fn block(&mut self, block: &[u8]) -> ElementEdit {
+        let unmarked = self.openable.unmarked(block);
+        let was_marked = matches!(unmarked, Cow::Owned(_));
+        let Ok(sealed) = serde_json::from_slice::<Sealed<'_>>(&unmarked) else {
+            return ElementEdit::Keep;
+        };
+        let seal = match &*sealed.kind {
+            "thinking" => sealed.signature,
+            "redacted_thinking" => sealed.data,
+            _ => return ElementEdit::Keep,
+        };
+        let keeps = self.openable.has(&seal.unwrap_or_default(), was_marked);
+        if !keeps {
+            self.lose(REASONING);
+        }
+        Openable::edit(keeps, unmarked)
+    }
+
+    /// Leaves out the foreign seals of a message of Chat Completions and of its calls.
+    fn completion(&mut self, message: &[u8]) -> ElementEdit {
+        let mut inner = Splice::new(message);
+        self.members(&mut inner, &OF_MESSAGE);
+        inner.edit_elements(&["tool_calls"], |call| {
+            let mut call = Splice::new(call);
+            self.members(&mut call, &OF_CALL);
+            match call.is_empty() {
+                true => ElementEdit::Keep,
+                false => ElementEdit::Replace(call.to_vec()),
+            }
+        });
+        match inner.is_empty() {
+            true => ElementEdit::Keep,
+            false => ElementEdit::Replace(inner.to_vec()),
+        }
+    }
+
+    /// Leaves out the members of an object that have foreign seals, and the marks of others.
+    fn members(&mut self, object: &mut Splice<'_>, members: &[(&'static str, &'static str)]) {
+        let mut removed = Vec::new();
+        for (name, path) in members {
+            let Some(value) = object.value(&[name]) else {
+                continue;
+            };
+            let unmarked = self.openable.unmarked(value);
+            let opens = self.openable.opens_unmarked || matches!(unmarked, Cow::Owned(_));
+            if !opens || contains_envelope(&unmarked) {
+                removed.push(*name);
+                self.lose(path);
+            } else if let Cow::Owned(unmarked) = unmarked {
+                object.replace(&[name], &unmarked);
+            }
+        }
+        object.remove(&[], &removed);
     }
 }
 
 /// The name of reasoning that is lost, as on the translated roads.
 const REASONING: &str = "reasoning";
-/// The members of a message that have seals, and their paths.
+/// The members of a message and of a call of Chat Completions that have seals, and their paths.
 const OF_MESSAGE: [(&str, &str); 2] = [
     (DETAILS, "messages[].reasoning_details"),
     (EXTRA, "messages[].extra_content"),
 ];
+const OF_CALL: [(&str, &str); 1] = [(EXTRA, "messages[].tool_calls[].extra_content")];

@@ -1,14 +1,18 @@
-//! The seals of servers of Chat Completions, through clients of other protocols and back.
+//! The seals of servers, through clients and back.
 
 use engine::TextEvent;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use sluicegate_translate::envelope::Envelope;
 use sluicegate_translate::inbound::{self, ClientProtocol, Reply};
 use sluicegate_translate::outbound::encode::{self, DroppedField};
 use sluicegate_translate::outbound::{self, Protocol};
+use sluicegate_translate::relay;
+use sluicegate_translate::relay::seals::{Marker, Openable, leave_out_foreign};
+use wire::Splice;
 
 use crate::clients::{SETTINGS, neutral};
-use crate::{NOW, messages_request, stamp};
+use crate::{NOW, chat_request, messages_request, stamp};
 
 /// The answer of Gemini, with a thought signature of its call
 /// (<https://ai.google.dev/gemini-api/docs/thought-signatures>).
@@ -233,3 +237,172 @@ fn a_thought_signature_of_a_text_comes_back() {
     assert_eq!(message["content"], "Hello.");
     assert_eq!(message["extra_content"], seal);
 }
+
+/// An account at a server of this protocol.
+struct Account {
+    name: &'static str,
+    protocol: Protocol,
+}
+
+const ACCOUNTS: [Account; 6] = [
+    Account {
+        name: "A",
+        protocol: Protocol::Chat,
+    },
+    Account {
+        name: "B",
+        protocol: Protocol::Chat,
+    },
+    Account {
+        name: "C",
+        protocol: Protocol::Messages,
+    },
+    Account {
+        name: "D",
+        protocol: Protocol::Messages,
+    },
+    Account {
+        name: "E",
+        protocol: Protocol::Responses,
+    },
+    Account {
+        name: "F",
+        protocol: Protocol::Responses,
+    },
+];
+
+impl Account {
+    fn envelope(&self) -> Envelope {
+        Envelope::new(self.name.as_bytes())
+    }
+
+    fn seal(&self, turn: usize) -> String {
+        format!("seal{turn}of{}", self.name)
+    }
+
+    /// The reply of a turn: a call, with a seal.
+    fn reply(&self, turn: usize) -> Value {
+        let (seal, id) = (self.seal(turn), format!("call_{turn}"));
+        match self.protocol {
+            Protocol::Chat => {
+                let call = json!({"id": id, "type": "function",
+                    "function": {"name": "f", "arguments": "{}"},
+                    "extra_content": {"google": {"thought_signature": seal}}});
+                let message = json!({"role": "assistant", "content": null, "tool_calls": [call],
+                    "reasoning_details": [{"type": "reasoning.encrypted", "data": seal}]});
+                json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m",
+                    "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]})
+            }
+            Protocol::Messages => {
+                let content = json!([
+                    {"type": "thinking", "thinking": "Hm.", "signature": seal},
+                    {"type": "redacted_thinking", "data": seal},
+                    {"type": "tool_use", "id": id, "name": "f", "input": {}},
+                ]);
+                json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "m",
+                    "content": content, "stop_reason": "tool_use", "stop_sequence": null,
+                    "usage": {"input_tokens": 1, "output_tokens": 1}})
+            }
+            Protocol::Responses => {
+                let output = json!([
+                    {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": seal},
+                    {"type": "function_call", "id": "fc_1", "call_id": id, "name": "f",
+                        "arguments": "{}", "status": "completed"},
+                ]);
+                json!({"id": "resp_1", "object": "response", "created_at": 1, "model": "m",
+                    "status": "completed", "output": output})
+            }
+        }
+    }
+
+    /// The reply of a turn as a client of this protocol gets it.
+    fn reply_for(&self, client: Protocol, turn: usize) -> Value {
+        let body = self.reply(turn).to_string();
+        if client == self.protocol {
+            let relayed = match client {
+                Protocol::Responses => relay::reply::<relay::Responses>(body.as_bytes(), "m"),
+                Protocol::Chat => relay::reply::<relay::Chat>(body.as_bytes(), "m"),
+                Protocol::Messages => relay::reply::<relay::Messages>(body.as_bytes(), "m"),
+            };
+            let marked = Marker::new(client, &self.envelope()).marked(relayed.unwrap().0);
+            return serde_json::from_slice(&marked).unwrap();
+        }
+        let mut sealer = self.envelope().sealer();
+        let events = outbound::reply(self.protocol, body.as_bytes()).unwrap();
+        let events = events.into_iter().map(|event| sealer.event(event));
+        match client {
+            Protocol::Responses => reply::<inbound::Responses>(&responses_request(true), events),
+            Protocol::Chat => reply::<inbound::Chat>(&chat_request(), events),
+            Protocol::Messages => reply::<inbound::Messages>(&messages_request(), events),
+        }
+    }
+
+    /// The request of a client as the account gets it, after the `first` target has failed.
+    fn asked(&self, client: Protocol, body: &Value, first: &Self) -> String {
+        let body = body.to_string();
+        if client == self.protocol {
+            let mut group = Some(first.envelope().group());
+            let openable = Openable::at(&self.envelope(), &mut group);
+            let mut splice = Splice::new(body.as_bytes());
+            leave_out_foreign(client, &openable, &mut splice);
+            return String::from_utf8(splice.to_vec()).unwrap();
+        }
+        let mut request = neutral(client, body.as_bytes()).unwrap().unwrap().request;
+        self.envelope().unseal(&mut request);
+        let encoded = encode::request(self.protocol, &request, &SETTINGS).unwrap();
+        String::from_utf8(encoded.body).unwrap()
+    }
+}
+
+/// Adds a reply and the result of its call to the conversation of a client.
+fn go_on(client: Protocol, body: &mut Value, reply: &Value, turn: usize) {
+    let id = format!("call_{turn}");
+    match client {
+        Protocol::Responses => {
+            let input = body["input"].as_array_mut().unwrap();
+            input.extend(reply["output"].as_array().unwrap().iter().cloned());
+            input.push(json!({"type": "function_call_output", "call_id": id, "output": "4"}));
+        }
+        Protocol::Chat => {
+            let messages = body["messages"].as_array_mut().unwrap();
+            messages.push(reply["choices"][0]["message"].clone());
+            messages.push(json!({"role": "tool", "tool_call_id": id, "content": "4"}));
+        }
+        Protocol::Messages => {
+            let messages = body["messages"].as_array_mut().unwrap();
+            messages.push(json!({"role": "assistant", "content": reply["content"]}));
+            let result = json!({"type": "tool_result", "tool_use_id": id, "content": "4"});
+            messages.push(json!({"role": "user", "content": [result]}));
+        }
+    }
+}
+
+proptest! {
+    /// Whatever targets a conversation goes to, none gets a seal of another one, and each gets all of
+    /// its own.
+    #[test]
+    fn seals_reach_their_own_account_alone(
+        client in prop::sample::select(CLIENTS_OF_THE_LAW.to_vec()),
+        targets in prop::collection::vec((0..ACCOUNTS.len(), 0..ACCOUNTS.len()), 1..6),
+    ) {
+        let mut body = match client {
+            Protocol::Responses => json!({"model": "m", "input": [{"role": "user", "content": "Hi."}]}),
+            _ => json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi."}]}),
+        };
+        for (turn, (first, target)) in targets.iter().enumerate() {
+            let (first, account) = (&ACCOUNTS[*first], &ACCOUNTS[*target]);
+            let asked = account.asked(client, &body, first);
+            for ours in ["sg1.", "sg2.", "rs_sg_"] {
+                prop_assert!(!asked.contains(ours), "{ours} in {asked}");
+            }
+            for (earlier, (_, maker)) in targets.iter().take(turn).enumerate() {
+                let seal = ACCOUNTS[*maker].seal(earlier);
+                prop_assert_eq!(asked.contains(&seal), maker == target, "{} in {}", seal, asked);
+            }
+            go_on(client, &mut body, &account.reply_for(client, turn), turn);
+        }
+    }
+}
+
+/// The protocols of the clients that can keep seals.
+const CLIENTS_OF_THE_LAW: [Protocol; 2] = [Protocol::Responses, Protocol::Messages];

@@ -15,7 +15,7 @@ use translate::field_map::Outline;
 use translate::inbound::{Inbound, Reply};
 use translate::outbound::encode::{self, DroppedField, EncodedRequest};
 use translate::outbound::{Protocol, StopFilter};
-use translate::relay::seals::{self, Openable};
+use translate::relay::seals::{self, Marker, Openable};
 use upstream::{ResponseMeta, Upstream};
 use wire::{ApiError, Splice};
 
@@ -40,6 +40,8 @@ pub(super) struct TextDispatch<D: TextEndpoint> {
     record: Arc<Targets>,
     /// The account of the first upstream that was tried.
     first_group: Option<SealGroup>,
+    /// Marks the seals of a relayed answer, if another upstream could get them.
+    pub(super) marker: Option<Marker>,
     /// The plain reply that the events of a model are folded into, once the request was read for it.
     reply: Option<Box<Reply<D>>>,
     /// The parts of the head of the last response for the log and for the client.
@@ -63,6 +65,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
             deadline: caller.deadline,
             record: Arc::clone(&caller.record.targets),
             first_group: None,
+            marker: None,
             reply: None,
             meta: ResponseMeta::default(),
         }
@@ -127,6 +130,8 @@ impl<D: TextEndpoint> TextDispatch<D> {
         turn: Turn,
     ) -> StartResult<TextAnswer> {
         self.parsed.body.release();
+        let is_marked = self.policy.routes.has_other_account(server);
+        self.marker = is_marked.then(|| Marker::new(D::UPSTREAM_PROTOCOL, &server.envelope));
         let ParsedRequest {
             body,
             headers,
@@ -140,7 +145,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
                 outgoing::replace_model(&mut splice, &self.parsed.model, model);
             }
             D::edit(server, self.parsed.notes, &mut splice);
-            let lost = seals::leave_out_foreign(D::UPSTREAM_PROTOCOL, openable, &mut splice);
+            let lost = seals::leave_out_foreign(D::UPSTREAM_PROTOCOL, &openable, &mut splice);
             let draft = Draft {
                 protocol: D::UPSTREAM_PROTOCOL,
                 model: model.unwrap_or(&self.parsed.model),

@@ -11,6 +11,7 @@ use policy::clock;
 use policy::limit::Counts;
 use policy::targets::Target;
 use translate::inbound::Answer;
+use translate::relay::RelayProtocol as _;
 use upstream::ResponseMeta;
 use wire::ApiError;
 
@@ -42,7 +43,11 @@ impl<D: TextEndpoint> Dispatch for StreamingDispatch<D> {
             }
             TextAnswer::Relayed(answer::Answer::Events(first, body)) => {
                 let model = &self.0.parsed.model;
-                let (protocol, on_opening) = (D::relay(self.0.parsed.notes), self.0.on_opening());
+                let mut protocol = D::relay(self.0.parsed.notes);
+                if let Some(marker) = self.0.marker.take() {
+                    protocol.mark_seals(marker);
+                }
+                let on_opening = self.0.on_opening();
                 let reported = self.0.reported();
                 let relay = Relay::begin(first, body, protocol, model, reported, on_opening).await;
                 started(relay.map_err(TargetFailure::of)?)

@@ -11,6 +11,7 @@ use policy::targets::Target;
 use tokio::time::timeout_at;
 use translate::inbound::{ClientProtocol, Reply};
 use translate::outbound::{self, Protocol};
+use translate::relay::seals::Marker;
 use translate::relay::{End, RelayProtocol};
 use upstream::ResponseMeta;
 use wire::ApiError;
@@ -48,7 +49,8 @@ impl<D: TextEndpoint> Dispatch for UnaryDispatch<D> {
             }
             TextAnswer::Relayed(answer::Answer::Json(body)) => {
                 let (parsed, reported) = (&self.0.parsed, self.0.reported());
-                let relay = || relayed(parsed, &body, reported).map_err(TargetFailure::of);
+                let marker = self.0.marker.as_ref();
+                let relay = || relayed(parsed, &body, marker, reported).map_err(TargetFailure::of);
                 self.0.long_work().run(body.len(), relay).await?
             }
             TextAnswer::Relayed(stream) => {
@@ -103,6 +105,7 @@ pub(super) async fn answer<D: TextEndpoint>(
 fn relayed<D: TextEndpoint>(
     parsed: &ParsedRequest<D>,
     body: &[u8],
+    marker: Option<&Marker>,
     reported: &Reported,
 ) -> Result<UnaryAnswer<D>, EngineError> {
     let reply = D::relayed_reply(parsed.notes, body, &parsed.model);
@@ -111,6 +114,10 @@ fn relayed<D: TextEndpoint>(
     let content = match end.usage {
         Some(_) => 0,
         None => content_length(D::UPSTREAM_PROTOCOL, body),
+    };
+    let relayed = match marker {
+        Some(marker) => marker.marked(relayed),
+        None => relayed,
     };
     Ok(UnaryAnswer::Relayed(relayed.into(), end, content))
 }

@@ -3,18 +3,35 @@
 use serde_json::{Value, json};
 use sluicegate_translate::envelope::{Envelope, Sealed};
 use sluicegate_translate::outbound::Protocol;
-use sluicegate_translate::relay::seals::{Openable, leave_out_foreign};
+use sluicegate_translate::relay::seals::{Marker, Openable, leave_out_foreign};
+use sluicegate_translate::relay::{self, Guard, RelayProtocol as _};
 use wire::Splice;
 
-use Openable::{FromClient, Nothing};
 use Protocol::{Chat, Messages, Responses};
 
+/// The target that gets a request.
+#[derive(Clone, Copy)]
+enum Target {
+    /// The first one.
+    First,
+    /// One of another account, after the first one has failed.
+    Second,
+}
+
+use Target::{First, Second};
+
 /// Returns the request that the target gets, and the names of what is left out.
-fn relayed(protocol: Protocol, openable: Openable, body: &Value) -> (Value, Vec<&'static str>) {
+fn relayed(protocol: Protocol, target: Target, body: &Value) -> (Value, Vec<&'static str>) {
+    let own = Envelope::new(b"own");
+    let mut first = match target {
+        First => None,
+        Second => Some(Envelope::new(b"first").group()),
+    };
+    let openable = Openable::at(&own, &mut first);
     let body = body.to_string();
     let mut splice = Splice::new(body.as_bytes());
-    let lost = leave_out_foreign(protocol, openable, &mut splice);
-    assert_eq!(splice.is_empty(), lost.is_empty());
+    let lost = leave_out_foreign(protocol, &openable, &mut splice);
+    assert!(lost.is_empty() || !splice.is_empty());
     (serde_json::from_slice(&splice.to_vec()).unwrap(), lost)
 }
 
@@ -38,7 +55,7 @@ fn reasoning_items_of_the_gateway_do_not_reach_a_server() {
         "encrypted_content": envelope()});
     let request = items(&[made, sealed]);
     assert_eq!(
-        relayed(Responses, FromClient, &request),
+        relayed(Responses, First, &request),
         (items(&[]), vec!["reasoning"])
     );
 }
@@ -51,11 +68,11 @@ fn reasoning_items_of_a_server_come_back_to_it() {
         "content": [{"type": "reasoning_text", "text": "Hm."}]});
     let request = items(&[sealed, open.clone()]);
     assert_eq!(
-        relayed(Responses, FromClient, &request),
+        relayed(Responses, First, &request),
         (request.clone(), vec![])
     );
     assert_eq!(
-        relayed(Responses, Nothing, &request),
+        relayed(Responses, Second, &request),
         (items(&[open]), vec!["reasoning"])
     );
 }
@@ -65,11 +82,11 @@ fn a_compaction_is_for_its_own_server_alone() {
     let compaction = json!({"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAA"});
     let request = items(&[compaction]);
     assert_eq!(
-        relayed(Responses, FromClient, &request),
+        relayed(Responses, First, &request),
         (request.clone(), vec![])
     );
     assert_eq!(
-        relayed(Responses, Nothing, &request),
+        relayed(Responses, Second, &request),
         (items(&[]), vec!["reasoning"])
     );
 }
@@ -93,7 +110,7 @@ fn thinking_without_a_signature_does_not_reach_a_server() {
         json!({"type": "redacted_thinking", "data": envelope()}),
     ];
     assert_eq!(
-        relayed(Messages, FromClient, &conversation(&blocks)),
+        relayed(Messages, First, &conversation(&blocks)),
         (conversation(&[]), vec!["reasoning"])
     );
 }
@@ -106,11 +123,11 @@ fn thinking_of_a_server_comes_back_to_it() {
     ];
     let request = conversation(&blocks);
     assert_eq!(
-        relayed(Messages, FromClient, &request),
+        relayed(Messages, First, &request),
         (request.clone(), vec![])
     );
     assert_eq!(
-        relayed(Messages, Nothing, &request),
+        relayed(Messages, Second, &request),
         (conversation(&[]), vec!["reasoning"])
     );
 }
@@ -131,11 +148,7 @@ fn a_turn_without_its_thoughts_is_still_valid() {
     };
     let budget = json!({"type": "enabled", "budget_tokens": 1024});
     assert_eq!(
-        relayed(
-            Messages,
-            FromClient,
-            &request(json!([thinking, call]), budget)
-        ),
+        relayed(Messages, First, &request(json!([thinking, call]), budget)),
         (
             request(json!([call]), json!({"type": "disabled"})),
             vec!["reasoning", "thinking"]
@@ -150,10 +163,7 @@ fn a_turn_without_its_thoughts_is_still_valid() {
         {"role": "user", "content": "Hi."},
         {"role": "user", "content": "Go on."},
     ]});
-    assert_eq!(
-        relayed(Messages, FromClient, &cut),
-        (left, vec!["reasoning"])
-    );
+    assert_eq!(relayed(Messages, First, &cut), (left, vec!["reasoning"]));
 }
 
 fn completion(details: bool, extra: bool) -> Value {
@@ -175,24 +185,21 @@ fn completion(details: bool, extra: bool) -> Value {
 #[test]
 fn seals_of_chat_completions_are_for_their_own_server_alone() {
     let request = completion(true, true);
-    assert_eq!(
-        relayed(Chat, FromClient, &request),
-        (request.clone(), vec![])
-    );
+    assert_eq!(relayed(Chat, First, &request), (request.clone(), vec![]));
     let lost = vec![
         "messages[].reasoning_details",
         "messages[].extra_content",
         "messages[].tool_calls[].extra_content",
     ];
     assert_eq!(
-        relayed(Chat, Nothing, &request),
+        relayed(Chat, Second, &request),
         (completion(false, false), lost)
     );
     let foreign = json!({"model": "m", "messages": [{"role": "assistant", "content": "Hi.",
         "reasoning_details": [{"type": "reasoning.encrypted", "data": envelope()}]}]});
     let left = json!({"model": "m", "messages": [{"role": "assistant", "content": "Hi."}]});
     assert_eq!(
-        relayed(Chat, FromClient, &foreign),
+        relayed(Chat, First, &foreign),
         (left, vec!["messages[].reasoning_details"])
     );
 }
@@ -208,8 +215,99 @@ fn requests_without_seals_stay_as_they_are() {
         let text = "encrypted_content, thinking, reasoning_details and extra_content";
         let request = json!({"model": "m", list: [{"role": "user", "content": text}]});
         assert_eq!(
-            relayed(protocol, Nothing, &request),
+            relayed(protocol, Second, &request),
             (request.clone(), vec![])
         );
     }
+}
+
+/// The mark of an account with the secret `own`.
+fn mark() -> String {
+    Envelope::new(b"own").mark()
+}
+
+fn marked(protocol: Protocol, reply: &Value) -> Value {
+    let marker = Marker::new(protocol, &Envelope::new(b"own"));
+    serde_json::from_slice(&marker.marked(reply.to_string().into_bytes())).unwrap()
+}
+
+#[test]
+fn marked_seals_come_back_to_their_account_alone() {
+    let reasoning = json!({"type": "reasoning", "id": "rs_1", "summary": [],
+        "encrypted_content": "gAAAA"});
+    let reply = marked(Responses, &json!({"output": [reasoning]}));
+    let seal = reply["output"][0]["encrypted_content"].as_str().unwrap();
+    assert_eq!(seal, format!("{}gAAAA", mark()));
+    let request = items(&[reply["output"][0].clone()]);
+    assert_eq!(
+        relayed(Responses, Second, &request),
+        (items(&[reasoning]), vec![])
+    );
+
+    let blocks = [
+        json!({"type": "thinking", "thinking": "Hm.", "signature": "RXFj"}),
+        json!({"type": "redacted_thinking", "data": "RW1v"}),
+    ];
+    let reply = marked(Messages, &json!({"content": blocks}));
+    let request = conversation(reply["content"].as_array().unwrap());
+    assert_eq!(
+        relayed(Messages, Second, &request),
+        (conversation(&blocks), vec![])
+    );
+
+    let message = completion(true, true)["messages"][0].clone();
+    let reply = marked(
+        Chat,
+        &json!({"choices": [{"index": 0, "message": message}]}),
+    );
+    let request = json!({"model": "m", "messages": [reply["choices"][0]["message"]]});
+    assert_eq!(
+        relayed(Chat, Second, &request),
+        (completion(true, true), vec![])
+    );
+}
+
+/// A change of the model within one protocol: no target has failed.
+#[test]
+fn marked_seals_of_another_account_are_left_out() {
+    let other = Envelope::new(b"other").mark();
+    let reasoning = json!({"type": "reasoning", "id": "rs_1", "summary": [],
+        "encrypted_content": format!("{other}gAAAA")});
+    assert_eq!(
+        relayed(Responses, First, &items(&[reasoning])),
+        (items(&[]), vec!["reasoning"])
+    );
+    let thinking = json!({"type": "thinking", "thinking": "Hm.",
+        "signature": format!("{other}RXFj")});
+    assert_eq!(
+        relayed(Messages, First, &conversation(&[thinking])),
+        (conversation(&[]), vec!["reasoning"])
+    );
+}
+
+#[test]
+fn the_pieces_of_a_streamed_signature_are_marked() {
+    let events = [
+        r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[],"usage":{"input_tokens":1,"output_tokens":1}}}"#,
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}"#,
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"RX"}}"#,
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"Fj"}}"#,
+    ];
+    let mut protocol = relay::Messages::default();
+    protocol.mark_seals(Marker::new(Messages, &Envelope::new(b"own")));
+    let (mut guard, mut out) = (Guard::new(protocol, "m".to_owned()), Vec::new());
+    for event in events {
+        let event = format!("data: {event}\n\n");
+        guard.feed(event.into(), &mut out).unwrap();
+    }
+    let out = String::from_utf8(out).unwrap();
+    let mark = mark();
+    assert_eq!(out.matches(&mark).count(), 2);
+    let signature = format!("{mark}RX{mark}Fj");
+    let thinking =
+        |signature: &str| json!({"type": "thinking", "thinking": "Hm.", "signature": signature});
+    assert_eq!(
+        relayed(Messages, Second, &conversation(&[thinking(&signature)])),
+        (conversation(&[thinking("RXFj")]), vec![])
+    );
 }
