@@ -131,6 +131,7 @@ fn chat(events: &[Value]) -> Value {
             match name.as_str() {
                 "tool_calls" => call(&mut choice["message"], value),
                 "role" => set(&mut choice["message"], name, value),
+                "reasoning_details" => extend(&mut choice["message"][name], value),
                 _ => append(&mut choice["message"][name], value),
             }
         }
@@ -214,6 +215,14 @@ fn set(object: &mut Value, name: &str, value: &Value) {
         .or_insert(Value::Null);
     if !value.is_null() {
         *member = value.clone();
+    }
+}
+
+/// Adds the elements of a list.
+fn extend(list: &mut Value, more: &Value) {
+    match list.as_array_mut() {
+        Some(list) => list.extend_from_slice(more.as_array().unwrap()),
+        None => *list = more.clone(),
     }
 }
 

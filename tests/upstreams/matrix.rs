@@ -123,7 +123,9 @@ fn blind(value: &mut Value) {
         Value::Object(members) => {
             for (name, value) in members {
                 match name.as_str() {
-                    "id" | "call_id" | "signature" if value.is_string() => *value = "string".into(),
+                    "id" | "call_id" | "signature" | "data" if value.is_string() => {
+                        *value = "string".into();
+                    }
                     "created" | "created_at" | "completed_at" if value.is_number() => {
                         *value = "number".into();
                     }

@@ -1,5 +1,6 @@
 //! Encodes model output as the events of a stream, always within the stream grammar.
 
+use serde_json::json;
 use wire::{ApiError, Json, Object};
 
 use crate::event::{Chunk, ChunkChoice, Delta, Event, FunctionDelta, ToolCallDelta};
@@ -26,6 +27,8 @@ pub struct Encoder {
     head: Head,
     include_usage: bool,
     calls: u32,
+    /// The number of details of the reasoning so far.
+    details: u32,
     /// The log probabilities of the tokens of the next text.
     logprobs: Vec<Json>,
     state: State,
@@ -47,6 +50,7 @@ impl Encoder {
             head,
             include_usage,
             calls: 0,
+            details: 0,
             logprobs: Vec::new(),
             state: State::Before,
         }
@@ -86,6 +90,21 @@ impl Encoder {
         self.delta(
             Delta {
                 reasoning_content: some(text),
+                ..Delta::default()
+            },
+            out,
+        );
+    }
+
+    /// Adds reasoning that only its server can read, as a detail of the reasoning
+    /// (<https://openrouter.ai/docs/use-cases/reasoning-tokens>).
+    pub fn encrypted_reasoning(&mut self, data: &str, out: &mut Vec<Event>) {
+        let detail = json!({"type": "reasoning.encrypted", "data": data, "index": self.details});
+        self.details += 1;
+        let members = [("reasoning_details".to_owned(), json!([detail]))];
+        self.delta(
+            Delta {
+                extra: members.into_iter().collect(),
                 ..Delta::default()
             },
             out,

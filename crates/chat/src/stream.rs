@@ -11,6 +11,7 @@
 //!
 //! See <https://platform.openai.com/docs/api-reference/chat-streaming>.
 
+use serde_json::Value;
 use wire::ErrorBody;
 
 use crate::event::{Chunk, ChunkChoice, Event, FunctionDelta, ToolCallDelta};
@@ -276,7 +277,14 @@ fn add(piece: &ChunkChoice, target: &mut Choice) {
         delta.reasoning_content.as_deref(),
     );
     append(&mut message.refusal, delta.refusal.as_deref());
-    message.extra.extend(delta.extra.clone());
+    for (name, value) in &delta.extra {
+        match (message.extra.get_mut(name), value) {
+            (Some(Value::Array(list)), Value::Array(more)) => list.extend_from_slice(more),
+            _ => {
+                message.extra.insert(name.clone(), value.clone());
+            }
+        }
+    }
     for call in delta.tool_calls.iter().flatten() {
         add_call(call, &mut message.tool_calls);
     }

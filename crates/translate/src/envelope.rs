@@ -131,7 +131,7 @@ impl Envelope {
     }
 
     fn unseal_turn(&self, parts: &mut Vec<AssistantPart>) -> bool {
-        let (mut is_lost, mut seals) = (false, Vec::new());
+        let (mut is_lost, mut seals, mut texts) = (false, Vec::new(), Vec::new());
         let mut opened = Vec::with_capacity(parts.len());
         for part in parts.drain(..) {
             let AssistantPart::Reasoning {
@@ -151,8 +151,7 @@ impl Envelope {
                     signature,
                     text: whole,
                 }) => {
-                    // Some clients have the text beside its envelope.
-                    opened.pop_if(|last| *last == bare(whole.clone()));
+                    texts.push(whole.clone());
                     opened.push(AssistantPart::Reasoning {
                         text: whole,
                         signature: Some(signature),
@@ -171,6 +170,10 @@ impl Envelope {
                 }
             }
         }
+        // Some clients have the texts beside their envelopes, together or one by one.
+        texts.push(texts.concat());
+        let is_repeated = |part: &AssistantPart| matches!(part, AssistantPart::Reasoning { text, signature: None } if texts.contains(text));
+        opened.retain(|part| !is_repeated(part));
         *parts = opened;
         give_seals(&seals, parts);
         is_lost

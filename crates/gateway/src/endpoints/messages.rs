@@ -16,7 +16,6 @@ use super::text::{
 impl EndpointRules for Messages {
     const PROTOCOL: Protocol = Protocol::Messages;
     const UPSTREAM_PROTOCOL: outbound::Protocol = outbound::Protocol::Messages;
-    const USES_ENVELOPES: bool = true;
     const FORWARDED: &'static [&'static str] = &["anthropic-version", "anthropic-beta"];
 }
 

@@ -30,7 +30,6 @@ impl EndpointRules for Responses {
     const PROTOCOL: Protocol = Protocol::Responses;
     const UPSTREAM_PROTOCOL: outbound::Protocol = outbound::Protocol::Responses;
     const LIMIT_IN_STREAM: bool = true;
-    const USES_ENVELOPES: bool = true;
 }
 
 impl RequestCodec for Responses {

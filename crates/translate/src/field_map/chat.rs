@@ -88,6 +88,11 @@ pub(super) const ROWS: &[Row] = &[
         Mapped("(left out, see above)"),
     ),
     row(
+        "messages[].reasoning_details",
+        Mapped("`id`, `encrypted_content`, from the gateway's envelope"),
+        Mapped("`signature` or `data`, from the gateway's envelope"),
+    ),
+    row(
         "messages[].tool_calls",
         Mapped("`function_call` items"),
         Mapped("`tool_use` blocks"),

@@ -12,6 +12,8 @@ use serde_json::Value;
 use wire::{ApiError, Object, TextOr, WordOr};
 
 use super::{ClientProtocol, Inbound, Stamp, shared};
+use crate::envelope::is_envelope;
+use crate::outbound::chat_seals::DETAILS;
 
 /// The Chat Completions protocol on the client side.
 pub struct Chat;
@@ -92,7 +94,14 @@ impl ClientProtocol for Chat {
                 let usage = usage.map(|usage| Usage::new(usage.input, usage.output));
                 encoder.finish(finish_reason(&stop), usage, out);
             }
-            // This protocol has no reasoning signatures and no redacted reasoning.
+            // Only an envelope is recognized when the client sends it back.
+            TextEvent::ReasoningSignature(seal)
+            | TextEvent::RedactedReasoning(seal)
+            | TextEvent::CallSeal { seal, .. }
+                if is_envelope(&seal) =>
+            {
+                encoder.encrypted_reasoning(&seal, out);
+            }
             _ => {}
         }
     }
@@ -246,6 +255,7 @@ fn assistant_parts(message: &AssistantMessage, path: &str) -> Result<Vec<Assista
             signature: None,
         });
     }
+    output.extend(sealed_reasoning(&message.extra));
     match &message.content {
         Some(TextOr::Text(text)) => output.push(AssistantPart::Text(text.clone())),
         Some(TextOr::List(parts)) => output.extend(parts.iter().filter_map(|part| match part {
@@ -272,6 +282,20 @@ fn assistant_parts(message: &AssistantMessage, path: &str) -> Result<Vec<Assista
         }));
     }
     Ok(output)
+}
+
+/// Returns the reasoning whose envelopes, or seals of another server, a message brings back.
+fn sealed_reasoning(of_message: &Object) -> impl Iterator<Item = AssistantPart> {
+    let details = of_message.get(DETAILS).and_then(Value::as_array);
+    let seal = |detail: &Value| {
+        let seal = detail.get("data").or_else(|| detail.get("signature"))?;
+        seal.as_str().map(str::to_owned)
+    };
+    let seals = details.into_iter().flatten().filter_map(seal);
+    seals.map(|seal| AssistantPart::Reasoning {
+        text: String::new(),
+        signature: Some(seal),
+    })
 }
 
 fn function(tool: &Tool) -> Option<engine::Tool> {

@@ -255,10 +255,11 @@ fn add_turn(
                 .iter()
                 .filter_map(reasoning_text)
                 .collect();
-            let signature = reasoning
-                .encrypted_content
-                .clone()
-                .filter(|sealed| is_envelope(sealed));
+            let sealed = reasoning.encrypted_content.clone();
+            let signature = sealed.clone().filter(|sealed| is_envelope(sealed));
+            if sealed != signature {
+                dropped.push(REASONING.to_owned());
+            }
             if !texts.is_empty() || signature.is_some() {
                 add_assistant_part(
                     turns,
@@ -458,3 +459,6 @@ fn reasoning(request: &Request) -> Reasoning {
         ..Reasoning::default()
     }
 }
+
+/// The name of a seal that only another server can read.
+const REASONING: &str = "reasoning";

@@ -379,7 +379,7 @@ fn the_ledger_holds_each_fate() {
 }
 
 /// Documented fields that the types do not declare.
-const UNTYPED: [&str; 44] = [
+const UNTYPED: [&str; 45] = [
     "access_programs",
     "cache_control",
     "chat_template_kwargs",
@@ -407,6 +407,7 @@ const UNTYPED: [&str; 44] = [
     "messages[].content[].prompt_cache_breakpoint",
     "messages[].function_call",
     "messages[].name",
+    "messages[].reasoning_details",
     "metadata",
     "moderation",
     "prediction",

@@ -238,6 +238,36 @@ fn a_thought_signature_of_a_text_comes_back() {
     assert_eq!(message["extra_content"], seal);
 }
 
+/// Chat clients have the text of the reasoning beside its envelope.
+#[test]
+fn thinking_comes_back_through_a_chat_client() {
+    let content = json!([
+        {"type": "thinking", "thinking": "Let me see.", "signature": "RXFj"},
+        {"type": "redacted_thinking", "data": "RW1v"},
+        {"type": "text", "text": "Here."},
+    ]);
+    let answer = json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "m",
+        "content": content, "stop_reason": "end_turn", "stop_sequence": null,
+        "usage": {"input_tokens": 1, "output_tokens": 1}});
+    let events = outbound::reply(Protocol::Messages, answer.to_string().as_bytes()).unwrap();
+    let own = Envelope::new(b"own");
+    let mut sealer = own.sealer();
+    let events = events.into_iter().map(|event| sealer.event(event));
+    let reply = reply::<inbound::Chat>(&chat_request(), events);
+    let message = &reply["choices"][0]["message"];
+    assert_eq!(message["reasoning_content"], "Let me see.");
+
+    let user = json!({"role": "user", "content": "Hi."});
+    let body = json!({"model": "m", "messages": [user, message, user]});
+    let inbound = neutral(Protocol::Chat, body.to_string().as_bytes());
+    let mut request = inbound.unwrap().unwrap().request;
+    assert!(!own.unseal(&mut request));
+    let encoded = encode::request(Protocol::Messages, &request, &SETTINGS).unwrap();
+    let sent: Value = serde_json::from_slice(&encoded.body).unwrap();
+    assert_eq!(sent["messages"][1]["content"], content);
+    assert_eq!(encoded.dropped, []);
+}
+
 /// An account at a server of this protocol.
 struct Account {
     name: &'static str,
@@ -405,4 +435,4 @@ proptest! {
 }
 
 /// The protocols of the clients that can keep seals.
-const CLIENTS_OF_THE_LAW: [Protocol; 2] = [Protocol::Responses, Protocol::Messages];
+const CLIENTS_OF_THE_LAW: [Protocol; 3] = Protocol::ALL;

@@ -10,7 +10,7 @@ use http::HeaderMap;
 use policy::Policy;
 use policy::targets::{Backend, Target, UpstreamTarget};
 use tokio::time::Instant;
-use translate::envelope::{Envelope, SealGroup};
+use translate::envelope::SealGroup;
 use translate::field_map::Outline;
 use translate::inbound::{Inbound, Reply};
 use translate::outbound::encode::{self, DroppedField, EncodedRequest};
@@ -181,12 +181,8 @@ impl<D: TextEndpoint> TextDispatch<D> {
         model: String,
         turn: Turn,
     ) -> StartResult<TextAnswer> {
-        // A Messages client can be given the signatures of a Messages upstream as they are.
-        let uses_envelopes = D::USES_ENVELOPES
-            && (D::UPSTREAM_PROTOCOL, protocol) != (Protocol::Messages, Protocol::Messages);
-        let envelope = uses_envelopes.then_some(&server.envelope);
         let (state, length) = (Arc::clone(&self.state), self.parsed.body.upload.bytes.len());
-        let encode = || self.encoded(server, protocol, &model, envelope, turn.last);
+        let encode = || self.encoded(server, protocol, &model, turn.last);
         let (encoded, mut dropped) = state.long_work.run(length, encode).await?;
         let headers = if protocol == D::UPSTREAM_PROTOCOL {
             server.config.without_fixed(self.parsed.headers.clone())
@@ -219,10 +215,8 @@ impl<D: TextEndpoint> TextDispatch<D> {
             let filter = StopFilter::new(encoded.stops, !self.parsed.streams);
             events = until_stop(events, filter);
         }
-        if let Some(envelope) = envelope {
-            let mut sealer = envelope.sealer();
-            events = Box::pin(events.map_ok(move |event| sealer.event(event)));
-        }
+        let mut sealer = server.envelope.sealer();
+        events = Box::pin(events.map_ok(move |event| sealer.event(event)));
         if !encoded.names.is_empty() {
             events = Box::pin(events.map_ok(move |event| encoded.names.restore(event)));
         }
@@ -275,7 +269,6 @@ impl<D: TextEndpoint> TextDispatch<D> {
         server: &UpstreamTarget,
         protocol: Protocol,
         model: &str,
-        envelope: Option<&Envelope>,
         is_last: bool,
     ) -> Result<(EncodedRequest, Vec<String>), TargetFailure> {
         let mut dropped = self
@@ -286,9 +279,8 @@ impl<D: TextEndpoint> TextDispatch<D> {
         }
         let mut inbound = self.inbound(is_last).map_err(TargetFailure::fall_back)?;
         model.clone_into(&mut inbound.request.model);
-        let is_foreign = |envelope: &Envelope| envelope.unseal(&mut inbound.request);
-        let has_foreign = envelope.is_some_and(is_foreign);
-        let settings = server.settings(model, self.parsed.streams, envelope.is_some());
+        let has_foreign = server.envelope.unseal(&mut inbound.request);
+        let settings = server.settings(model, self.parsed.streams, true);
         let encoded = encode::request(protocol, &inbound.request, &settings)
             .map_err(TargetFailure::fall_back)?;
         // Of the paths in `inbound`, those with an index are in the field map as well.

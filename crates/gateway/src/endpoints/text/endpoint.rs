@@ -34,9 +34,6 @@ pub(crate) trait EndpointRules {
     /// True if a streaming request over a limit gets a failure event; otherwise it
     /// gets a 429.
     const LIMIT_IN_STREAM: bool = false;
-    /// True if the signatures of reasoning are passed to clients in envelopes, which clients send
-    /// back unchanged (see [`translate::envelope`]).
-    const USES_ENVELOPES: bool = false;
     /// The headers of a client that are forwarded to an upstream of the same protocol.
     const FORWARDED: &'static [&'static str] = &[];
 }
