@@ -25,6 +25,7 @@ use crate::call_id;
 #[derive(Clone)]
 pub struct Envelope {
     mac: Hmac<Sha256>,
+    group: SealGroup,
 }
 
 /// The account at a vendor that can open a seal. Targets with the same secret are of the same group.
@@ -72,21 +73,24 @@ impl Envelope {
         // `unwrap`.
         let mac = Hmac::new_from_slice(secret)
             .unwrap_or_else(|_| Hmac::new(&hmac::digest::Key::<Hmac<Sha256>>::default()));
-        Self { mac }
+        let group = mac.clone().chain_update("group").finalize();
+        Self {
+            mac,
+            group: SealGroup(group.into_bytes().into()),
+        }
     }
 
     /// Returns the group of the upstream.
     #[must_use]
     pub fn group(&self) -> SealGroup {
-        let code = self.mac.clone().chain_update("group").finalize();
-        SealGroup(code.into_bytes().into())
+        self.group
     }
 
     /// Returns the mark of the upstream's seals, which is put before them where the client has the
     /// upstream's protocol. It is not authenticated: such clients can have seals of their own as well.
     #[must_use]
     pub fn mark(&self) -> String {
-        let SealGroup(group) = self.group();
+        let SealGroup(group) = self.group;
         let group: String = URL_SAFE_NO_PAD.encode(group).chars().take(12).collect();
         format!("{MARK}{group}.")
     }
