@@ -13,9 +13,10 @@ use config::{Config, ConfigError};
 use engine::EngineError;
 use http::StatusCode;
 use tokio::time::Instant;
-use translate::envelope::Envelope;
+use translate::envelope::{Envelope, SealGroup};
 use translate::outbound::Protocol as Outbound;
 use translate::outbound::encode::Settings;
+use translate::relay::seals::Openable;
 use upstream::{Credential, Effort, Incoming, Network, Options, Outgoing, Upstream};
 
 use crate::key_schedule::KeySchedule;
@@ -310,6 +311,12 @@ impl UpstreamTarget {
             upstream,
             envelope: Envelope::new(&config.secret()),
         }))
+    }
+
+    /// Returns the seals that it can open. `first` is the account of the request's first target, which this one
+    /// becomes if there is none.
+    pub fn openable(&self, first: &mut Option<SealGroup>) -> Openable {
+        Openable::at(&self.envelope, first, self.config.quirks.unsigned_thinking)
     }
 
     /// Sends a request and reads the head of its response, with this effort. A key that the upstream

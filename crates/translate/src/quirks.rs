@@ -30,6 +30,9 @@ pub struct Quirks {
     /// True if assistant messages with calls have to bring back `reasoning_content`
     /// (<https://api-docs.deepseek.com/guides/thinking_mode>).
     pub echo_reasoning: bool,
+    /// True if it takes thinking blocks of Messages with an empty signature, as its own ones have
+    /// (<https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md>).
+    pub unsigned_thinking: bool,
     /// The ids of calls that it accepts.
     pub tool_ids: ToolIds,
     /// True if it refuses the settings of parallel calls.
@@ -300,7 +303,7 @@ mod tests {
         };
         let unknown = error(r#"{"colour":true}"#);
         assert!(
-            unknown.starts_with("unknown field `colour`, expected one of `no_stream_options`, `max_tokens_name`, `system_not_developer`, `drop_members`, `echo_reasoning`, `tool_ids`, `no_parallel_tools`, `thinking`, `affinity_header`, `path_prefix`, `key_header`"),
+            unknown.starts_with("unknown field `colour`, expected one of `no_stream_options`, `max_tokens_name`, `system_not_developer`, `drop_members`, `echo_reasoning`, `unsigned_thinking`, `tool_ids`, `no_parallel_tools`, `thinking`, `affinity_header`, `path_prefix`, `key_header`"),
             "{unknown}"
         );
         let word = error(r#"{"thinking":"hard"}"#);

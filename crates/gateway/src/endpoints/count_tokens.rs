@@ -94,7 +94,7 @@ impl Prompt {
             let counted = match &target.backend {
                 Backend::Embedded => self.count_embedded(caller).await?,
                 Backend::Upstream(server) if server.translation(Protocol::Messages).is_none() => {
-                    let openable = Openable::at(&server.envelope, &mut first);
+                    let openable = server.openable(&mut first);
                     self.count_at(&target, server, openable, effort, caller)
                         .await?
                 }

@@ -28,16 +28,20 @@ pub struct Openable {
     mark: String,
     /// True if clients may have seals without a mark from this target.
     opens_unmarked: bool,
+    /// True if the target takes thinking blocks with an empty signature.
+    takes_unsigned: bool,
 }
 
 impl Openable {
     /// Returns the seals that a target with these envelopes can open. Clients have those without a mark
-    /// from their `first` target, because another one answers only if that fails.
-    pub fn at(envelope: &Envelope, first: &mut Option<SealGroup>) -> Self {
+    /// from their `first` target, because another one answers only if that fails. `takes_unsigned` is true
+    /// if the target takes thinking blocks with an empty signature.
+    pub fn at(envelope: &Envelope, first: &mut Option<SealGroup>, takes_unsigned: bool) -> Self {
         let group = envelope.group();
         Self {
             mark: envelope.mark(),
             opens_unmarked: *first.get_or_insert(group) == group,
+            takes_unsigned,
         }
     }
 
@@ -164,7 +168,7 @@ impl Editor<'_> {
         ElementEdit::Replace(item.to_vec())
     }
 
-    /// Leaves out the thinking blocks that have a foreign signature or none. A model with a budget does
+    /// Leaves out the thinking blocks that have a foreign signature, or none if the target refuses that. A model with a budget does
     /// not think in a turn whose thoughts are left out: "Expected `thinking` or `redacted_thinking`, but
     /// found `tool_use`".
     fn messages(&mut self, splice: &mut Splice<'_>) {
@@ -212,7 +216,11 @@ impl Editor<'_> {
             "redacted_thinking" => sealed.data,
             _ => return ElementEdit::Keep,
         };
-        let keeps = self.openable.has(&seal.unwrap_or_default(), was_marked);
+        let seal = seal.unwrap_or_default();
+        let keeps = match seal.is_empty() {
+            true => self.openable.takes_unsigned,
+            false => self.openable.has(&seal, was_marked),
+        };
         if !keeps {
             self.lose(REASONING);
         }

@@ -372,7 +372,7 @@ impl Account {
         let body = body.to_string();
         if client == self.protocol {
             let mut group = Some(first.envelope().group());
-            let openable = Openable::at(&self.envelope(), &mut group);
+            let openable = Openable::at(&self.envelope(), &mut group, false);
             let mut splice = Splice::new(body.as_bytes());
             leave_out_foreign(client, &openable, &mut splice);
             return String::from_utf8(splice.to_vec()).unwrap();

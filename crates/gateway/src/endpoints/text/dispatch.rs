@@ -84,7 +84,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
             return Box::pin(self.embedded(turn.last)).await;
         };
         let model = target.model.as_deref();
-        let openable = Openable::at(&server.envelope, &mut self.first_group);
+        let openable = server.openable(&mut self.first_group);
         match server.translation(D::PROTOCOL) {
             None => self.relay(server, model, openable, turn).await,
             Some(protocol) => {

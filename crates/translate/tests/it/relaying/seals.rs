@@ -16,18 +16,20 @@ enum Target {
     First,
     /// One of another account, after the first one has failed.
     Second,
+    /// The first one, which takes thinking without a signature.
+    Local,
 }
 
-use Target::{First, Second};
+use Target::{First, Local, Second};
 
 /// Returns the request that the target gets, and the names of what is left out.
 fn relayed(protocol: Protocol, target: Target, body: &Value) -> (Value, Vec<&'static str>) {
     let own = Envelope::new(b"own");
     let mut first = match target {
-        First => None,
+        First | Local => None,
         Second => Some(Envelope::new(b"first").group()),
     };
-    let openable = Openable::at(&own, &mut first);
+    let openable = Openable::at(&own, &mut first, matches!(target, Local));
     let body = body.to_string();
     let mut splice = Splice::new(body.as_bytes());
     let lost = leave_out_foreign(protocol, &openable, &mut splice);
@@ -112,6 +114,23 @@ fn thinking_without_a_signature_does_not_reach_a_server() {
     assert_eq!(
         relayed(Messages, First, &conversation(&blocks)),
         (conversation(&[]), vec!["reasoning"])
+    );
+}
+
+/// llama.cpp has no signatures, and a model that loses its thoughts between calls begins anew.
+#[test]
+fn thinking_without_a_signature_stays_at_a_local_server() {
+    let unsigned = json!({"type": "thinking", "thinking": "Hm.", "signature": ""});
+    let sealed = json!({"type": "thinking", "thinking": "Hm.", "signature": envelope()});
+    let mut request = conversation(&[unsigned.clone()]);
+    request["thinking"] = json!({"type": "enabled", "budget_tokens": 1024});
+    assert_eq!(
+        relayed(Messages, Local, &request),
+        (request.clone(), vec![])
+    );
+    assert_eq!(
+        relayed(Messages, Local, &conversation(&[sealed, unsigned.clone()])),
+        (conversation(&[unsigned]), vec!["reasoning"])
     );
 }
 
