@@ -122,7 +122,7 @@ fn thinking_without_a_signature_does_not_reach_a_server() {
 fn thinking_without_a_signature_stays_at_a_local_server() {
     let unsigned = json!({"type": "thinking", "thinking": "Hm.", "signature": ""});
     let sealed = json!({"type": "thinking", "thinking": "Hm.", "signature": envelope()});
-    let mut request = conversation(&[unsigned.clone()]);
+    let mut request = conversation(std::slice::from_ref(&unsigned));
     request["thinking"] = json!({"type": "enabled", "budget_tokens": 1024});
     assert_eq!(
         relayed(Messages, Local, &request),
