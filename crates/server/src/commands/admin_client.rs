@@ -1,5 +1,6 @@
 //! The client of the admin API, for the commands that manage a running gateway.
 
+use std::error::Error;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -126,8 +127,8 @@ impl AdminClient {
         path: &str,
         body: Option<&Value>,
     ) -> Result<(u16, Bytes), String> {
-        let mut authorization =
-            HeaderValue::from_str(&format!("Bearer {}", self.key.expose())).map_err(text)?;
+        let mut authorization = HeaderValue::from_str(&format!("Bearer {}", self.key.expose()))
+            .map_err(|error| text(&error))?;
         authorization.set_sensitive(true);
         let body = body.map(Value::to_string).unwrap_or_default();
         let request = Request::builder()
@@ -137,8 +138,8 @@ impl AdminClient {
             .header(AUTHORIZATION, authorization)
             .header(CONTENT_TYPE, "application/json")
             .body(Full::new(Bytes::from(body)))
-            .map_err(text)?;
-        exchange(self.connect().await.map_err(text)?, request).await
+            .map_err(|error| text(&error))?;
+        exchange(self.connect().await.map_err(|error| text(&error))?, request).await
     }
 }
 
@@ -162,18 +163,23 @@ pub(super) async fn exchange(
     socket: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     request: Request<Full<Bytes>>,
 ) -> Result<(u16, Bytes), String> {
-    let (mut sender, connection) = http1::handshake(TokioIo::new(socket)).await.map_err(text)?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(socket))
+        .await
+        .map_err(|error| text(&error))?;
     let exchange = async {
-        let response = sender.send_request(request).await.map_err(text)?;
+        let response = sender
+            .send_request(request)
+            .await
+            .map_err(|error| text(&error))?;
         let status = response.status().as_u16();
         let body = Limited::new(response.into_body(), MAX_ANSWER);
-        let body = body.collect().await.map_err(text)?;
+        let body = body.collect().await.map_err(|error| text(&*error))?;
         Ok((status, body.to_bytes()))
     };
     tokio::pin!(exchange);
     tokio::select! {
         answered = &mut exchange => answered,
-        // Whatever has ended the connection, the exchange reports it.
+        // The error of the exchange has the reason for which the connection has ended.
         _ = connection => exchange.await,
     }
 }
@@ -193,8 +199,15 @@ fn client_config(files: TlsFiles<'_>) -> Result<ClientConfig, ConfigError> {
     }
 }
 
-fn text(error: impl std::fmt::Display) -> String {
-    error.to_string()
+/// The error with its causes: the last one says why a server has refused the connection.
+fn text<E: Error + ?Sized>(error: &E) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text += &format!(": {error}");
+        cause = error.source();
+    }
+    text
 }
 
 /// The time for a request and its answer.
