@@ -11,11 +11,13 @@ use policy::targets::UpstreamTarget;
 use responses::{
     Item, Part, Request, Role, Rules, Tool, ToolChoice, ToolChoiceObject, ToolMode, ValidRequest,
 };
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use translate::inbound::Responses;
 use translate::relay::End;
 use translate::{outbound, relay};
-use wire::{ApiError, Path, Splice, TextOr};
+use wire::{ApiError, ElementEdit, Path, Splice, TextOr};
 
 use super::text::{
     EndpointRules, ImageUse, Permissions, RelayNotes, RelayPolicy, RequestCodec, TextEndpoint,
@@ -204,27 +206,32 @@ fn forces_images(choice: &ToolChoice, has_others: bool) -> bool {
 }
 
 /// Removes the tools that make images where the key may not use them, and writes functions in the form
-/// of Chat Completions, which are accepted, in the form of this protocol.
+/// of Chat Completions, which are accepted, in the form of this protocol. Other tools stay as they are.
 fn edit_tools(notes: RelayNotes, splice: &mut Splice<'_>) {
-    let is_hidden = |tool: &str| notes.hides_image_tools && tool == IMAGE_TOOL;
-    if notes.has_nested_functions {
-        splice.edit_value(&["tools"], |tools| {
-            let mut tools: Vec<Tool> = serde_json::from_slice(tools).ok()?;
-            tools.retain(|tool| !is_hidden(tool.kind()));
-            serde_json::to_vec(&tools).ok()
-        });
-    } else if notes.hides_image_tools {
-        splice.retain(&["tools"], |tool| !is_image_tool(tool));
-    }
-    if splice.has(&["tool_choice", "function"]) || splice.has(&["tool_choice", "tools"]) {
-        splice.edit_value(&["tool_choice"], |choice| {
-            let mut choice: ToolChoiceObject = serde_json::from_slice(choice).ok()?;
-            if let ToolChoiceObject::AllowedTools(choice) = &mut choice {
-                choice.tools.retain(|tool| !is_hidden(tool.kind()));
-            }
-            serde_json::to_vec(&choice).ok()
+    let is_hidden = |tool: &[u8]| notes.hides_image_tools && is_image_tool(tool);
+    if notes.hides_image_tools || notes.has_nested_functions {
+        splice.edit_elements(&["tools"], |tool| match is_hidden(tool) {
+            true => ElementEdit::Remove,
+            false => flattened::<Tool>(tool).map_or(ElementEdit::Keep, ElementEdit::Replace),
         });
     }
+    splice.edit_value(&["tool_choice"], flattened::<ToolChoiceObject>);
+    splice.edit_elements(&["tool_choice", "tools"], |tool| match is_hidden(tool) {
+        true => ElementEdit::Remove,
+        false => {
+            flattened::<ToolChoiceObject>(tool).map_or(ElementEdit::Keep, ElementEdit::Replace)
+        }
+    });
+}
+
+/// Returns a tool, or a choice of one, in the form of this protocol if it is a function in the form of
+/// Chat Completions.
+fn flattened<T: DeserializeOwned + Serialize>(tool: &[u8]) -> Option<Vec<u8>> {
+    if !Splice::new(tool).has(&["function"]) {
+        return None;
+    }
+    let tool: T = serde_json::from_slice(tool).ok()?;
+    serde_json::to_vec(&tool).ok()
 }
 
 /// Returns true if the JSON text of a tool is a hosted tool that makes images, or cannot be told apart
