@@ -60,7 +60,7 @@ fn functions_in_the_form_of_chat_are_sent_in_the_form_of_responses() {
         assert_eq!(
             asked["tools"],
             json!([
-                {"type": "function", "name": "g", "parameters": schema, "description": null, "strict": null},
+                flat,
                 {"type": "function", "name": "f", "parameters": schema, "description": null, "strict": null},
             ])
         );
