@@ -216,32 +216,6 @@ impl<'a> Splice<'a> {
         found
     }
 
-    /// Replaces the value at `path` by the JSON text that `edit` returns for it, if any. Returns true
-    /// if there is one.
-    pub fn edit_value(
-        &mut self,
-        path: &[&str],
-        edit: impl FnOnce(&[u8]) -> Option<Vec<u8>>,
-    ) -> bool {
-        let Some(range) = find(self.document, path) else {
-            return false;
-        };
-        let Some(value) = edit(&self.document[range.clone()]) else {
-            return false;
-        };
-        self.edit(range, value);
-        true
-    }
-
-    /// Removes the elements of the array at `path` that `keeps` does not accept, by their JSON texts.
-    /// Returns true if there are any.
-    pub fn retain(&mut self, path: &[&str], keeps: impl Fn(&[u8]) -> bool) -> bool {
-        self.edit_elements(path, |element| match keeps(element) {
-            true => ElementEdit::Keep,
-            false => ElementEdit::Remove,
-        })
-    }
-
     /// Calls `edit` for the JSON text of each element of the array at `path`, in order, and makes the
     /// edits that it returns. Returns true if there are any.
     pub fn edit_elements(

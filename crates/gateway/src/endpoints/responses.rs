@@ -208,20 +208,23 @@ fn forces_images(choice: &ToolChoice, has_others: bool) -> bool {
 /// Removes the tools that make images where the key may not use them, and writes functions in the form
 /// of Chat Completions, which are accepted, in the form of this protocol. Other tools stay as they are.
 fn edit_tools(notes: RelayNotes, splice: &mut Splice<'_>) {
-    let is_hidden = |tool: &[u8]| notes.hides_image_tools && is_image_tool(tool);
     if notes.hides_image_tools || notes.has_nested_functions {
-        splice.edit_elements(&["tools"], |tool| match is_hidden(tool) {
-            true => ElementEdit::Remove,
-            false => flattened::<Tool>(tool).map_or(ElementEdit::Keep, ElementEdit::Replace),
-        });
+        splice.edit_elements(&["tools"], |tool| edit_tool::<Tool>(notes, tool));
     }
-    splice.edit_value(&["tool_choice"], flattened::<ToolChoiceObject>);
-    splice.edit_elements(&["tool_choice", "tools"], |tool| match is_hidden(tool) {
-        true => ElementEdit::Remove,
-        false => {
-            flattened::<ToolChoiceObject>(tool).map_or(ElementEdit::Keep, ElementEdit::Replace)
-        }
+    let choice = splice.value(&["tool_choice"]);
+    if let Some(flat) = choice.and_then(flattened::<ToolChoiceObject>) {
+        splice.replace(&["tool_choice"], &flat);
+    }
+    splice.edit_elements(&["tool_choice", "tools"], |tool| {
+        edit_tool::<ToolChoiceObject>(notes, tool)
     });
+}
+
+fn edit_tool<T: DeserializeOwned + Serialize>(notes: RelayNotes, tool: &[u8]) -> ElementEdit {
+    if notes.hides_image_tools && is_image_tool(tool) {
+        return ElementEdit::Remove;
+    }
+    flattened::<T>(tool).map_or(ElementEdit::Keep, ElementEdit::Replace)
 }
 
 /// Returns a tool, or a choice of one, in the form of this protocol if it is a function in the form of
