@@ -14,6 +14,7 @@ use testkit::{assert_private, check_response_headers};
 
 use crate::fault::{Fault, Kind, Place, other};
 use crate::harness::{Exchange, Leftovers, Observed};
+use crate::metrics::Counted;
 use crate::upstream_response::UpstreamResponse;
 
 /// The end of a response, as its client saw it.
@@ -29,7 +30,7 @@ pub(crate) enum Verdict {
     Refused,
     /// A plain reply that was truncated.
     BrokenOff,
-    /// The client had disconnected.
+    /// The client had disconnected, or the process has ended before it began the request.
     Unseen,
 }
 
@@ -69,6 +70,10 @@ pub(crate) fn judge(fault: &Fault, observed: &Observed, log: &str, panics: &[Str
     let met = at_last(fault, observed.exchanges.last());
     let case = Case::new(fault, &met, observed);
     requests::check(&case);
+    if case.is_unprocessed() {
+        assert_eq!(log, "", "a request that was not begun has no log line");
+        return Verdict::Unseen;
+    }
     let verdict = case.verdict();
     if !verdict.is_success() && !matches!(fault.kind, Kind::Foreign(_)) {
         answer::check_withheld(&case, verdict);
@@ -142,6 +147,18 @@ impl<'a> Case<'a> {
                 Verdict::Refused
             }
         }
+    }
+
+    /// Returns true if the process has ended before it began a request over HTTP/2: the connection is closed
+    /// without a response, and the client may send the request elsewhere
+    /// (<https://www.rfc-editor.org/rfc/rfc9113#section-6.8>). Such a request is counted nowhere.
+    fn is_unprocessed(&self) -> bool {
+        let observed = self.observed;
+        matches!(self.drawn.kind, Kind::Shutdown(_))
+            && self.drawn.http2.is_some()
+            && observed.client.response.is_none()
+            && observed.exchanges.is_empty()
+            && observed.counted == Counted::default()
     }
 
     /// The body whose words for an error may reach the client, which speaks the same protocol.
