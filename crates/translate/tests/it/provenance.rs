@@ -186,6 +186,21 @@ fn seals_of_chat_servers_do_not_reach_another_one() {
     }
 }
 
+/// The message that a server of Chat Completions gets back after a stream, through a client of Messages.
+fn message_of_stream(chunks: &[Value]) -> Value {
+    let mut reader = outbound::Reader::new(Protocol::Chat);
+    let mut events = Vec::new();
+    for chunk in chunks {
+        reader
+            .event(chunk.to_string().as_bytes(), &mut events)
+            .unwrap();
+    }
+    reader.event(b"[DONE]", &mut events).unwrap();
+    let own = Envelope::new(b"own");
+    let body = next_request(Client::Messages, &own, events);
+    brought_back(Client::Messages, &own, &body).0
+}
+
 /// A stream has the text of a detail in pieces, and its signature in the last one.
 #[test]
 fn pieces_of_a_detail_form_one() {
@@ -197,17 +212,7 @@ fn pieces_of_a_detail_form_one() {
         piece(json!({"type": "reasoning.text", "text": "", "signature": "c2ln", "index": 0})),
         json!({"choices": [{"index": 0, "delta": {"tool_calls": call}, "finish_reason": "tool_calls"}]}),
     ];
-    let mut reader = outbound::Reader::new(Protocol::Chat);
-    let mut events = Vec::new();
-    for chunk in chunks {
-        reader
-            .event(chunk.to_string().as_bytes(), &mut events)
-            .unwrap();
-    }
-    reader.event(b"[DONE]", &mut events).unwrap();
-    let own = Envelope::new(b"own");
-    let body = next_request(Client::Messages, &own, events);
-    let (message, _) = brought_back(Client::Messages, &own, &body);
+    let message = message_of_stream(&chunks);
     assert_eq!(
         message["reasoning_details"],
         json!([{"type": "reasoning.text", "text": "Let me see.", "signature": "c2ln",
@@ -223,17 +228,7 @@ fn a_thought_signature_of_a_text_comes_back() {
         json!({"choices": [{"index": 0, "delta": {"content": "Hel", "extra_content": {"google": {"thought": true}}}}]}),
         json!({"choices": [{"index": 0, "delta": {"content": "lo.", "extra_content": seal}, "finish_reason": "stop"}]}),
     ];
-    let mut reader = outbound::Reader::new(Protocol::Chat);
-    let mut events = Vec::new();
-    for chunk in chunks {
-        reader
-            .event(chunk.to_string().as_bytes(), &mut events)
-            .unwrap();
-    }
-    reader.event(b"[DONE]", &mut events).unwrap();
-    let own = Envelope::new(b"own");
-    let body = next_request(Client::Messages, &own, events);
-    let (message, _) = brought_back(Client::Messages, &own, &body);
+    let message = message_of_stream(&chunks);
     assert_eq!(message["content"], "Hello.");
     assert_eq!(message["extra_content"], seal);
 }
