@@ -313,8 +313,8 @@ impl UpstreamTarget {
         }))
     }
 
-    /// Returns the seals that it can open. `first` is the account of the request's first target, which this one
-    /// becomes if there is none.
+    /// Returns the seals that it can open. `first` is the account of the request's first target: this one, if
+    /// no target was tried.
     pub fn openable(&self, first: &mut Option<SealGroup>) -> Openable {
         Openable::at(&self.envelope, first, self.config.quirks.unsigned_thinking)
     }

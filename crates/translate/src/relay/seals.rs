@@ -1,4 +1,4 @@
-//! Leaves out of a relayed request the seals that its target cannot open, and marks those of answers.
+//! Leaves out of a relayed request the seals that its target cannot open, and marks the seals of answers.
 //!
 //! A seal is opaque data by which a vendor recognizes its own reasoning: the signature of a thinking
 //! block (<https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking>), encrypted

@@ -91,7 +91,7 @@ fn cell(rule: &Rule, client: outbound::Protocol, upstream: outbound::Protocol) -
     listed_or(&members, NOT_SENT)
 }
 
-/// The members of a client's request that become those of a rule.
+/// The members of a client's request that become members of a rule.
 fn from_members(
     rule: &Rule,
     client: outbound::Protocol,
