@@ -31,6 +31,8 @@ def before_call(_context: HookContext, case: Case, _kwargs: dict[str, Any]) -> N
     if isinstance(case.body, dict):
         path, draw = case.operation.path, Draw(case.body)
         form = FORM if case.media_type == "multipart/form-data" else ""
+        if path in POSITIVE and phase(case) == "fuzzing" and case.body and draw.one_in(3):
+            case.body = broken_within(case.body, draw)
         body = with_prompt(path + form, case.body, draw)
         body = tamed(path, body, draw)
         if isinstance(body.get("model"), str) and not draw.one_in(8):
@@ -47,8 +49,22 @@ def after_call(_context: HookContext, case: Case, response: Response) -> None:
 
 def kind(case: Case) -> tuple[str, str, bool]:
     """The operation and the phase of a request, and whether it asks for a stream."""
-    phase = case.meta.phase.name if case.meta else ""
-    return case.operation.label, phase, isinstance(case.body, dict) and case.body.get("stream") is True
+    return case.operation.label, phase(case), isinstance(case.body, dict) and case.body.get("stream") is True
+
+
+def phase(case: Case) -> str:
+    return case.meta.phase.name if case.meta else ""
+
+
+def broken_within(value: Any, draw: Draw) -> Any:
+    """The object or the list with one value of another type, at any depth."""
+    value = value.copy()
+    names = list(value if isinstance(value, dict) else range(len(value)))
+    name = names[draw.below(len(names))]
+    old = value[name]
+    deeper = isinstance(old, dict | list) and old and not draw.one_in(3)
+    value[name] = broken_within(old, draw) if deeper else ODD[draw.below(len(ODD))]
+    return value
 
 
 def with_prompt(path: str, body: Body, draw: Draw) -> Body:
@@ -120,6 +136,9 @@ class Draw:
 # So many streams and so many plain replies of an operation are written by an embedded engine in each phase.
 ANSWERS = int(os.environ["SLUICEGATE_ANSWERS"])
 CHEAP = ("/v1/models", "/v1/models/{id}", "/v1/messages/count_tokens")
+# The operations for which the generator draws only right bodies when it draws at random: see `schemathesis.toml`.
+POSITIVE = ("/v1/responses", "/v1/chat/completions", "/v1/messages", "/v1/messages/count_tokens")
+ODD = (None, True, 0, -1, 0.5, 1 << 70, "", "x", [], [{}], {}, {"type": "x"})
 answered: Counter[tuple[str, str, bool]] = Counter()
 
 # The embedded model writes some forty tokens a second.

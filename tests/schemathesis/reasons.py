@@ -5,6 +5,7 @@ Each reason names the sentences by which it is told and holds only where the req
 
 from __future__ import annotations
 
+import base64
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -149,6 +150,14 @@ def is_other_picture(finding: Finding, body: Body) -> bool:
     return any(isinstance(picture, str) and PIXEL not in picture for picture in pictures)
 
 
+def is_no_base64(finding: Finding, body: Body) -> bool:
+    value = finding.value(body)
+    try:
+        return isinstance(value, str) and not base64.b64decode(value, validate=True)
+    except ValueError:
+        return True
+
+
 def is_unserved(finding: Finding, body: Body) -> bool:
     return finding.place[-1:] in UNSERVED and is_present(finding, body)
 
@@ -234,6 +243,7 @@ REASONS = [
     Reason("expected (a base64 Data URL of an image or )?an https:// URL", is_other_picture),
     Reason("The image URL is not allowed", is_other_picture),
     Reason("expected a PNG, JPEG or WebP file", is_other_picture),
+    Reason("expected base64 ", is_no_base64),
     Reason("JPEG has no transparency", lambda _, body: body["background"] == "transparent"),
     Reason("Invalid 'mask'", is_present),
     Reason("The multipart form cannot be read", has_odd_names),
