@@ -107,6 +107,8 @@ def mode(relayed: bool) -> Schema:
 
 
 def chat(*, relayed: bool) -> Schema:
+    # Tools and calls of other kinds, which are the upstream's to judge.
+    others = WORD if relayed else None
     part = fields({"text": TEXT})
     image = fields({"image_url": either(TEXT, fields({"url": TEXT}))})
     refusal = fields({"refusal": TEXT})
@@ -114,7 +116,7 @@ def chat(*, relayed: bool) -> Schema:
     texts = contents({"text": part} | every)
     function = fields({"id": TEXT, "function": fields({"name": TEXT, "arguments": TEXT})})
     # A call without a kind is one of a function.
-    call = either(kinds({"function": function, "custom": {}}), with_null(function, "type"))
+    call = either(kinds({"function": function, "custom": {}}, others=others), with_null(function, "type"))
     message = kinds(
         {
             "system": fields({"content": texts}),
@@ -141,7 +143,7 @@ def chat(*, relayed: bool) -> Schema:
         stream=FLAG,
         stream_options=fields({}, include_usage=FLAG, include_obfuscation=FLAG),
         response_format=kinds({"text": {}, "json_object": {}, "json_schema": fields({"json_schema": schema})}),
-        tools=many(kinds({"function": fields({"function": offered}), "custom": {}}), 0, 128),
+        tools=many(kinds({"function": fields({"function": offered}), "custom": {}}, others=others), 0, 128),
         tool_choice=either(mode(relayed), kinds(choice | {"allowed_tools": fields({"allowed_tools": allowed})})),
         parallel_tool_calls=FLAG,
         stop=either(TEXT, many(TEXT, 1, None if relayed else 4)),

@@ -37,7 +37,7 @@ const LAYERS: &[LayerCrate] = &[
     layer(7, "policy", Use(POLICY)),
     layer(6, "config", Use(CONFIG)),
     layer(6, "simulator", UseBelow(4)),
-    layer(6, "answer", Use("engine translate upstream")),
+    layer(6, "answer", Use("engine relay translate upstream vendor")),
     layer(5, "upstream", Use("engine net")),
     layer(5, "fetch", Use("net picture")),
     layer(4, "text-engine", Use("engine picture wire")),
@@ -46,11 +46,13 @@ const LAYERS: &[LayerCrate] = &[
     layer(4, "lease", Use("quota")),
     layer(4, "net", Use("")),
     layer(3, "translate", UseBelow(3)),
+    layer(3, "relay", UseBelow(3)),
     layer(3, "catalog", UseBelow(3)),
     layer(2, "responses", Use("sse wire")),
     layer(2, "chat", Use("sse wire")),
     layer(2, "messages", Use("sse wire")),
     layer(2, "images", Use("picture sse wire")),
+    layer(2, "vendor", Use("engine wire")),
     layer(2, "quota", Use("engine wire")),
     layer(1, "engine", Use("wire")),
     layer(1, "auth", Use("")),
@@ -61,13 +63,15 @@ const LAYERS: &[LayerCrate] = &[
 ];
 
 const ADMIN: &str = "accounting auth catalog chat config console engine gateway images lease messages net policy \
-                           quota responses sse telemetry translate upstream wire";
-const GATEWAY: &str = "answer auth catalog chat config engine fetch images messages net policy quota responses \
-                             sse telemetry translate upstream wire";
-const POLICY: &str = "accounting auth catalog config engine lease quota translate upstream wire";
-const CONFIG: &str = "accounting auth catalog fetch lease quota translate upstream wire";
+                           quota responses sse telemetry translate upstream vendor wire";
+const GATEWAY: &str = "answer auth catalog chat config engine fetch images messages net policy quota relay \
+                             responses sse telemetry translate upstream vendor wire";
+const POLICY: &str =
+    "accounting auth catalog config engine lease quota relay translate upstream vendor wire";
+const CONFIG: &str = "accounting auth catalog fetch lease quota translate upstream vendor wire";
 /// The crates whose tests may use another one in addition, and that crate.
-const TEST_TOOLS: &str = "server simulator, gateway simulator, gateway image-engine";
+const TEST_TOOLS: &str =
+    "server simulator, gateway simulator, gateway image-engine, translate relay, vendor messages";
 /// Crates below this row are useful by themselves, and so have to build alone.
 const FIRST_ROW_THAT_COMBINES: u8 = 3;
 /// Crates below this row are free of I/O.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use engine::EngineError;
 use tokio::time::timeout;
-use translate::outbound::failure;
 use upstream::{Incoming, IncomingBody};
+use vendor::failure;
 
 use crate::opening::{Content, Opening};
 

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use engine::EngineError;
 use http_body::{Body, Frame};
-use translate::relay::{self, End, ImageScanner, Images, RelayProtocol};
+use relay::{End, ImageScanner, Images, RelayProtocol};
 use upstream::{Incoming, IncomingBody};
 
 use crate::answer::{MAX_ERROR_BODY, successful_body};

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use engine::EngineError;
-use translate::relay::{End, Guard, RelayProtocol};
+use relay::{End, Guard, RelayProtocol};
 use upstream::IncomingBody;
 
 use crate::reported::Reported;

@@ -4,7 +4,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use engine::Usage;
-use translate::relay::Delivered;
+use relay::Delivered;
 
 /// The usage and the images of an answer that an upstream has reported so far. It outlives the
 /// answer, which may fail or be dropped at any time.

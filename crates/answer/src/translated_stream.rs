@@ -10,8 +10,9 @@ use bytes::Bytes;
 use engine::{EngineError, TextEvent, TextStream};
 use futures_core::Stream;
 use futures_util::stream;
-use translate::outbound::{self, Protocol, StopFilter, StreamReader};
+use translate::outbound::{self, StopFilter, StreamReader};
 use upstream::IncomingBody;
+use vendor::Protocol;
 
 use crate::answer::Answer;
 use crate::reported::Reported;

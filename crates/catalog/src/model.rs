@@ -26,7 +26,7 @@ pub struct Model {
     #[schemars(example = &"text")]
     pub family: Family,
     /// The endpoints that serve the model.
-    #[schemars(example = ["responses", "chat", "messages"])]
+    #[schemars(extend("examples" = [["responses", "chat", "messages"]]))]
     protocols: BTreeSet<Protocol>,
     /// The display name. Absent: derived from the id.
     #[schemars(with = "Option<String>", example = &"Coder")]

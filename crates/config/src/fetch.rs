@@ -23,7 +23,7 @@ pub struct Fetch {
     /// The URLs that are fetched.
     mode: Mode,
     /// The hosts of `mode = "allow_list"`, matched exactly.
-    #[schemars(example = ["img.example.com"])]
+    #[schemars(extend("examples" = [["img.example.com"]]))]
     hosts: Vec<String>,
     /// The timeout for one image, redirects included. Default 15 s.
     #[serde(with = "Time")]

@@ -23,7 +23,7 @@ pub struct Key {
     #[schemars(with = "Vec<catalog::Family>", example = ["text", "messages"])]
     scopes: Vec<String>,
     /// The names or patterns of the models that it may use. Absent: all models.
-    #[schemars(example = ["model-5.*", "alt-flash"])]
+    #[schemars(extend("examples" = [["model-5.*", "alt-flash"]]))]
     models: Option<Vec<String>>,
     /// The last day, in UTC, on which it is valid, or the time from which it is not. Absent: it does
     /// not expire.

@@ -21,7 +21,7 @@ pub struct Quota {
     /// Counts all keys that match the pattern together.
     shared: bool,
     /// Patterns of models, which are counted together. Absent: all models.
-    #[schemars(example = ["model-5.*"])]
+    #[schemars(extend("examples" = [["model-5.*"]]))]
     models: Option<Vec<String>>,
     /// Requests that are answered at the same time.
     #[schemars(example = 16)]

@@ -62,7 +62,7 @@ pub struct State {
     #[schemars(example = key::HASH)]
     pub admin_key: Option<String>,
     /// The names by which the admin address is called, besides `localhost` and IP addresses.
-    #[schemars(example = ["gateway.example"])]
+    #[schemars(extend("examples" = [["gateway.example"]]))]
     pub admin_hosts: Vec<String>,
 }
 

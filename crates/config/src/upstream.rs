@@ -64,7 +64,7 @@ pub struct Upstream {
     headers: BTreeMap<String, String>,
     /// The headers of its responses that clients get.
     #[serde(default)]
-    #[schemars(example = ["openai-processing-ms"])]
+    #[schemars(extend("examples" = [["openai-processing-ms"]]))]
     pass_headers: Vec<String>,
     /// Its deviations from the protocol, besides the deviations of its preset.
     #[serde(default, rename = "quirks")]
@@ -79,7 +79,7 @@ pub struct Upstream {
     own_rules: Vec<Rule>,
     /// The ids of rules that it does not have.
     #[serde(default)]
-    #[schemars(example = ["open-model-system"])]
+    #[schemars(extend("examples" = [["open-model-system"]]))]
     rules_off: Vec<String>,
     /// True if the rules about members also apply to requests that are relayed. Default false: a
     /// relayed request was written for its vendor.

@@ -10,7 +10,8 @@ use policy::limit::{Attempt, Counts, FinalUsage, Permit};
 use serde::Deserialize;
 use telemetry::metrics::Metrics;
 use telemetry::outcome::Outcome;
-use translate::outbound::{self, Protocol};
+use translate::outbound;
+use vendor::Protocol;
 
 /// The requests that have not been charged yet, by the ids of their responses.
 #[derive(Debug, Default)]

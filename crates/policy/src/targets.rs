@@ -12,12 +12,12 @@ use config::upstream::Protocol;
 use config::{Config, ConfigError};
 use engine::EngineError;
 use http::StatusCode;
+use relay::seals::Openable;
 use tokio::time::Instant;
-use translate::envelope::{Envelope, SealGroup};
-use translate::outbound::Protocol as Outbound;
 use translate::outbound::encode::Settings;
-use translate::relay::seals::Openable;
 use upstream::{Credential, Effort, Incoming, Network, Options, Outgoing, Upstream};
+use vendor::Protocol as Outbound;
+use vendor::envelope::{Envelope, SealGroup};
 
 use crate::key_schedule::KeySchedule;
 use crate::target_order::{self, Candidate};

@@ -17,7 +17,7 @@ pub use self::outline::Outline;
 use self::outline::Part;
 pub use self::page::markdown;
 use self::table::Node;
-use crate::outbound::Protocol;
+use vendor::Protocol;
 
 /// The treatment of a field in a translation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -32,7 +32,7 @@ pub use self::chat::Chat;
 pub use self::images::{Pictures, image_request};
 pub use self::messages::Messages;
 pub use self::responses::Responses;
-use crate::error::in_stream;
+use vendor::in_stream;
 
 /// A request in the neutral form.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,8 +10,8 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use wire::Splice;
 
-use crate::outbound::Protocol;
 use crate::outbound::encode::{self, MaxTokensName, ThinkingForm, ToolIds};
+use vendor::Protocol;
 
 /// The deviations of a server from its protocol. The default has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -25,7 +25,7 @@ pub struct Quirks {
     /// True if it knows the role `system` and not `developer`.
     pub system_not_developer: bool,
     /// Members of requests that it refuses.
-    #[schemars(example = ["logprobs"])]
+    #[schemars(extend("examples" = [["logprobs"]]))]
     pub drop_members: Vec<String>,
     /// True if assistant messages with calls have to bring back `reasoning_content`
     /// (<https://api-docs.deepseek.com/guides/thinking_mode>).

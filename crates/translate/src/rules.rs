@@ -15,8 +15,8 @@ use serde::Deserialize;
 use wire::MemberPath;
 
 pub use self::pattern::Pattern;
-use crate::outbound::Protocol;
 use crate::outbound::encode::{Quirks, ThinkingForm};
+use vendor::Protocol;
 
 /// The rules that the gateway knows, as TOML: an array of tables [`Rule`] with the name `rule`.
 pub const BUILT_IN: &str = include_str!("rules/rules.toml");
@@ -30,23 +30,23 @@ pub struct Rule {
     pub id: String,
     /// The presets whose upstreams have it. Absent: all upstreams.
     #[serde(default)]
-    #[schemars(example = ["vllm"])]
+    #[schemars(extend("examples" = [["vllm"]]))]
     pub presets: Vec<String>,
     /// The protocols of the upstreams that have it. Absent: all.
     #[serde(default)]
-    #[schemars(example = ["chat"])]
+    #[schemars(extend("examples" = [["chat"]]))]
     pub protocols: Vec<Protocol>,
     /// Patterns of the upstream's names of models, in which `*` stands for any text. Absent: all.
     #[serde(default)]
-    #[schemars(example = ["house-*"])]
+    #[schemars(extend("examples" = [["house-*"]]))]
     pub models: Vec<Pattern>,
     /// Patterns of models that match `models` and do not have it.
     #[serde(default)]
-    #[schemars(example = ["house-chat*"])]
+    #[schemars(extend("examples" = [["house-chat*"]]))]
     pub except: Vec<Pattern>,
     /// The members that it concerns, such as `temperature` or `messages[].name`.
     #[serde(default)]
-    #[schemars(example = ["temperature"])]
+    #[schemars(extend("examples" = [["temperature"]]))]
     pub members: Vec<MemberPath>,
     /// The edit of a request.
     #[schemars(example = &"drop")]

@@ -8,10 +8,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use relay::{Chat, Guard, Images, Messages, RelayProtocol, Responses};
 use serde_json::value::RawValue;
 use sse::Decoder;
-use translate::api_error;
-use translate::relay::{Chat, Guard, Images, Messages, RelayProtocol, Responses};
+use vendor::api_error;
 use wire::Splice;
 
 /// Checks one input; a panic is a finding.

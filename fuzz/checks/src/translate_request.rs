@@ -4,8 +4,8 @@
 use engine::TextRequest;
 use translate::field_map::Outline;
 use translate::inbound::{Chat, ClientProtocol, Inbound, Messages, Responses};
-use translate::outbound::Protocol;
 use translate::outbound::encode::{self, Quirks, Settings};
+use vendor::Protocol;
 
 /// Checks one input; a panic is a finding.
 pub fn check(body: &[u8]) {

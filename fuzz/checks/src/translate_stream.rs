@@ -2,9 +2,10 @@
 
 use engine::{EngineError, TextEvent};
 use sse::Decoder;
-use translate::api_error;
 use translate::inbound::{Answer, Chat, ClientProtocol, Messages, Responses, Stamp};
-use translate::outbound::{Protocol, Reader};
+use translate::outbound::Reader;
+use vendor::Protocol;
+use vendor::api_error;
 
 /// Asserts that the stream of a client is within its grammar and has one end, whatever the upstream
 /// sent.

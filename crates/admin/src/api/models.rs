@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use telemetry::requests::report::Road;
 use translate::field_map::{self, Disposition, When};
-use translate::outbound;
 
 use super::AdminRequest;
 use super::failure::Failure;
@@ -115,8 +114,8 @@ impl RoadView {
 
 /// The fields that a translation treats so, whatever their value.
 fn fields(
-    client: outbound::Protocol,
-    upstream: outbound::Protocol,
+    client: vendor::Protocol,
+    upstream: vendor::Protocol,
     wanted: Disposition,
 ) -> Vec<&'static str> {
     let rows = field_map::rows().iter();
@@ -126,11 +125,11 @@ fn fields(
 }
 
 /// The text protocol of an endpoint; `None` for images, which are never translated.
-fn outbound_of(client: Protocol) -> Option<outbound::Protocol> {
+fn outbound_of(client: Protocol) -> Option<vendor::Protocol> {
     match client {
-        Protocol::Responses => Some(outbound::Protocol::Responses),
-        Protocol::Chat => Some(outbound::Protocol::Chat),
-        Protocol::Messages => Some(outbound::Protocol::Messages),
+        Protocol::Responses => Some(vendor::Protocol::Responses),
+        Protocol::Chat => Some(vendor::Protocol::Chat),
+        Protocol::Messages => Some(vendor::Protocol::Messages),
         _ => None,
     }
 }

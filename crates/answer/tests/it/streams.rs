@@ -7,10 +7,10 @@ use std::time::Duration;
 use engine::{EngineError, TextEvent};
 use futures_util::StreamExt;
 use network::{Peer, ok, post, send_once, single_host};
+use relay::Chat;
 use sluicegate_answer::{Answer, Relay, Reported, read_stream};
 use tokio::time::{Instant, sleep};
-use translate::outbound::Protocol;
-use translate::relay::Chat;
+use vendor::Protocol;
 
 /// An error is reported by its status; its body has a short timeout.
 #[tokio::test(start_paused = true)]

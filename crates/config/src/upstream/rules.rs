@@ -3,7 +3,6 @@
 use std::sync::LazyLock;
 
 use serde::Deserialize;
-use translate::outbound;
 use translate::rules::{BUILT_IN, Rule, Rules};
 
 use super::{Protocol, Upstream};
@@ -42,11 +41,11 @@ pub(crate) fn of_preset(preset: &str, protocol: Protocol) -> impl Iterator<Item 
         .filter(move |rule| protocol.is_some_and(|protocol| rule.is_of(Some(preset), protocol)))
 }
 
-fn text_protocol(protocol: Protocol) -> Option<outbound::Protocol> {
+fn text_protocol(protocol: Protocol) -> Option<vendor::Protocol> {
     match protocol {
-        Protocol::Responses => Some(outbound::Protocol::Responses),
-        Protocol::Chat => Some(outbound::Protocol::Chat),
-        Protocol::Messages => Some(outbound::Protocol::Messages),
+        Protocol::Responses => Some(vendor::Protocol::Responses),
+        Protocol::Chat => Some(vendor::Protocol::Chat),
+        Protocol::Messages => Some(vendor::Protocol::Messages),
         Protocol::Images => None,
     }
 }

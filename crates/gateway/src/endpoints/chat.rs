@@ -7,7 +7,6 @@ use policy::affinity::{Conversation, member};
 use policy::limit::Answers;
 use policy::targets::UpstreamTarget;
 use translate::inbound::Chat;
-use translate::{outbound, relay};
 use wire::{ApiError, Path, Splice};
 
 use super::text::{
@@ -16,7 +15,7 @@ use super::text::{
 
 impl EndpointRules for Chat {
     const PROTOCOL: Protocol = Protocol::Chat;
-    const UPSTREAM_PROTOCOL: outbound::Protocol = outbound::Protocol::Chat;
+    const UPSTREAM_PROTOCOL: vendor::Protocol = vendor::Protocol::Chat;
 }
 
 impl RequestCodec for Chat {

@@ -10,11 +10,11 @@ use http::{HeaderMap, Response};
 use messages::{Request, Rules, TokenCount, ValidCount, refusal};
 use policy::limit::Reserved;
 use policy::targets::{Backend, Target, UpstreamTarget};
+use relay::seals::{self, Openable};
 use tokio::time::{Instant, timeout_at};
 use translate::inbound::Messages;
-use translate::outbound::Protocol as Outbound;
-use translate::relay::seals::{self, Openable};
 use upstream::{Effort, Outgoing, ResponseMeta};
+use vendor::Protocol as Outbound;
 use wire::{ApiError, ErrorKind, Splice};
 
 use super::json_body;

@@ -6,7 +6,6 @@ use policy::affinity::{Conversation, member};
 use policy::limit::Answers;
 use policy::targets::UpstreamTarget;
 use translate::inbound::Messages;
-use translate::{outbound, relay};
 use wire::{ApiError, Path, Splice};
 
 use super::text::{
@@ -15,7 +14,7 @@ use super::text::{
 
 impl EndpointRules for Messages {
     const PROTOCOL: Protocol = Protocol::Messages;
-    const UPSTREAM_PROTOCOL: outbound::Protocol = outbound::Protocol::Messages;
+    const UPSTREAM_PROTOCOL: vendor::Protocol = vendor::Protocol::Messages;
     const FORWARDED: &'static [&'static str] = &["anthropic-version", "anthropic-beta"];
 }
 

@@ -8,6 +8,7 @@ use engine::EngineError;
 use policy::affinity::{Conversation, member};
 use policy::limit::Answers;
 use policy::targets::UpstreamTarget;
+use relay::End;
 use responses::{
     Item, Part, Request, Role, Rules, Tool, ToolChoice, ToolChoiceObject, ToolMode, ValidRequest,
 };
@@ -15,8 +16,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use translate::inbound::Responses;
-use translate::relay::End;
-use translate::{outbound, relay};
 use wire::{ApiError, ElementEdit, Path, Splice, TextOr};
 
 use super::text::{
@@ -30,7 +29,7 @@ use crate::state::Caller;
 
 impl EndpointRules for Responses {
     const PROTOCOL: Protocol = Protocol::Responses;
-    const UPSTREAM_PROTOCOL: outbound::Protocol = outbound::Protocol::Responses;
+    const UPSTREAM_PROTOCOL: vendor::Protocol = vendor::Protocol::Responses;
     const LIMIT_IN_STREAM: bool = true;
 }
 

@@ -23,9 +23,9 @@ use policy::affinity::Conversation;
 use policy::clock;
 use policy::limit::{Answers, Reserved};
 use policy::targets::Target;
+use relay::End;
 use telemetry::outcome::Outcome;
 use translate::inbound::{Answer, Stamp};
-use translate::relay::End;
 use wire::{ApiError, ErrorKind};
 
 use self::dispatch::TextDispatch;

@@ -13,8 +13,8 @@ use std::task::{Context, Poll};
 
 use engine::EngineError;
 use policy::limit::Counts;
+use relay::End;
 use telemetry::outcome::Outcome;
-use translate::relay::End;
 use wire::ApiError;
 
 use crate::exchange::refusal::{self, Refusal};
@@ -70,7 +70,7 @@ impl From<EngineError> for StreamFailure {
     fn from(error: EngineError) -> Self {
         let outcome = Outcome::of_failure(&error);
         Self {
-            error: translate::api_error(&error),
+            error: vendor::api_error(&error),
             cause: refusal::cause(&error),
             outcome,
         }

@@ -15,6 +15,7 @@ use policy::lifecycle::Lifecycle;
 use policy::limit::{Attempt, Counts, FinalUsage, Permit, QuotaState};
 use policy::revocation::Revocation;
 use quota::Money;
+use relay::End;
 use telemetry::log::AccessLine;
 use telemetry::metrics::Metrics;
 use telemetry::metrics::gen_ai::{Generation, Tokens};
@@ -25,7 +26,6 @@ use telemetry::requests::report::{Admission, ReceivedAt, RequestReport};
 use telemetry::traces::context::Hex;
 use telemetry::traces::request::RequestTrace;
 use tokio::time::Instant;
-use translate::relay::End;
 
 use crate::background::{Background, Uncharged};
 use crate::connection::state::ConnectionState;

@@ -59,7 +59,7 @@ impl From<EngineError> for Refusal {
     fn from(error: EngineError) -> Self {
         Self {
             cause: cause(&error).map(Into::into),
-            ..translate::api_error(&error).into()
+            ..vendor::api_error(&error).into()
         }
     }
 }
@@ -324,7 +324,7 @@ impl Refusal {
 
     /// The request timeout passed without an answer.
     pub(crate) fn timeout() -> Self {
-        translate::api_error(&EngineError::Timeout(String::new())).into()
+        vendor::api_error(&EngineError::Timeout(String::new())).into()
     }
 
     /// A model whose embedded engine this build lacks: 503.

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use policy::targets::UpstreamTarget;
 use tokio::time::Instant;
-use translate::outbound::Protocol;
 use upstream::{Effort, Outgoing, Payload, ResponseMeta};
+use vendor::Protocol;
 use wire::{Piece, Splice};
 
 use crate::request::attempt::TargetFailure;

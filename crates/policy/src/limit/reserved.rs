@@ -2,7 +2,7 @@
 
 use engine::Usage;
 use quota::{Demand, MissingPrices, Money, PicoPrice, Picture, PicturePrice, Price};
-use translate::relay::Delivered;
+use relay::Delivered;
 use wire::ServiceTier;
 
 use super::estimate::prompt_tokens;

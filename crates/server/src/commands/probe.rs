@@ -19,10 +19,10 @@ use http::HeaderMap;
 use http_body_util::BodyExt;
 use policy::Policy;
 use policy::targets::{Backend, Target, UpstreamTarget};
+use relay::End;
 use serde_json::json;
 use tokio::time::{Instant, timeout};
-use translate::outbound::{self, encode};
-use translate::relay::End;
+use translate::outbound::encode;
 use upstream::{Effort, Incoming, Outgoing, Payload};
 use wire::Splice;
 
@@ -266,7 +266,7 @@ async fn send(
         return Ok(incoming);
     }
     let body = incoming.body.collect(MAX_REPLY).await.unwrap_or_default();
-    Err(outbound::message(&body).map_or_else(
+    Err(vendor::message(&body).map_or_else(
         || format!("status {status}"),
         |message| format!("status {status}: {message}"),
     ))

@@ -2,7 +2,7 @@
 
 use super::Disposition::{Dropped, Mapped, Refused};
 use super::{BY_GATEWAY, Disposition, NOT_NEEDED, Row};
-use crate::outbound::Protocol;
+use vendor::Protocol;
 
 /// A field with its dispositions for Responses and Chat Completions.
 const fn row(field: &'static str, responses: Disposition, chat: Disposition) -> Row {

@@ -8,7 +8,7 @@ use wire::Cursor;
 
 use super::TAGS;
 use super::table::{self, Node};
-use crate::outbound::Protocol;
+use vendor::Protocol;
 
 /// The parts of a client's request by which the [rows](super::rows) decide: its members, their kinds
 /// and keywords, but none of its long texts.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Disposition, Row, When, rows};
-use crate::outbound::Protocol;
+use vendor::Protocol;
 
 /// Renders the table as Markdown.
 #[must_use]

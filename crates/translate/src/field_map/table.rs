@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::{Row, chat, messages, responses};
-use crate::outbound::Protocol;
+use vendor::Protocol;
 
 /// All rows.
 pub(super) struct Table {

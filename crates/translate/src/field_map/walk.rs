@@ -5,7 +5,7 @@ use wire::{ApiError, Code, ErrorKind, Path};
 use super::outline::{Outline, Part};
 use super::table::{self, Node};
 use super::{Disposition, TAGS};
-use crate::outbound::Protocol;
+use vendor::Protocol;
 
 impl Outline<'_> {
     /// Returns the names of the fields that a translation for `upstream` drops, each once.

@@ -12,8 +12,8 @@ use serde_json::Value;
 use wire::{ApiError, Object, TextOr, WordOr};
 
 use super::{ClientProtocol, Inbound, Stamp, shared};
-use crate::envelope::is_envelope;
-use crate::outbound::chat_seals::DETAILS;
+use vendor::envelope::DETAILS;
+use vendor::envelope::is_envelope;
 
 /// The Chat Completions protocol on the client side.
 pub struct Chat;

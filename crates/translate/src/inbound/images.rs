@@ -9,7 +9,7 @@ use images::{Encoder, Event, Generation, Operation, Settled, TokensDetails, Usag
 use uuid::Builder;
 use wire::ApiError;
 
-use crate::error::in_stream;
+use vendor::in_stream;
 
 /// Converts a request to the neutral form. `edit` holds the input images of an edit.
 ///

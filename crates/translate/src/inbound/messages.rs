@@ -15,7 +15,7 @@ use wire::{ApiError, TextOr};
 
 use self::user_blocks::{UserBlocks, extra};
 use super::{ClientProtocol, Inbound, Stamp, shared};
-use crate::call_id;
+use vendor::call_id;
 
 /// The Messages protocol on the client side.
 pub struct Messages;

@@ -22,8 +22,8 @@ use self::freeform::INPUT;
 use self::other_calls::{OtherCall, other_call};
 use self::tools::{ClientTools, SEARCH, namespace_of};
 use super::{ClientProtocol, Inbound, Stamp, shared};
-use crate::call_id;
-use crate::envelope::is_envelope;
+use vendor::call_id;
+use vendor::envelope::is_envelope;
 
 /// The Responses protocol on the client side.
 pub struct Responses;

@@ -93,6 +93,3 @@ fn has_text(detail: &Map<String, Value>, name: &str) -> bool {
 const TEXTS: [&str; 2] = ["text", "summary"];
 /// The members that only the server can read.
 const SEALS: [&str; 2] = ["data", "signature"];
-/// The members of Chat Completions that seals are in.
-pub(crate) const DETAILS: &str = "reasoning_details";
-pub(crate) const EXTRA: &str = "extra_content";

@@ -21,8 +21,8 @@ use wire::{DataUrl, Json, Object};
 
 pub use self::names::ReplacedNames;
 pub use self::quirks::{MaxTokensName, Quirks, ThinkingForm, ToolIds};
-use super::Protocol;
-use crate::call_id;
+use vendor::Protocol;
+use vendor::call_id;
 
 /// Settings of a request to an upstream that the gateway decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,17 +3,14 @@
 //! Upstreams bend their protocols, so they are read with the lenient readers of the protocol crates.
 
 mod call_sequencer;
-mod json;
 mod readers;
 mod stream_parser;
 
 use engine::{EngineError, TextEvent, Usage};
 use wire::lenient::Halves;
 
-use self::json::ErrorMarkers;
-pub(crate) use self::json::{engine_error, unreadable, usage};
 use self::stream_parser::StreamParser;
-use super::Protocol;
+use vendor::{ErrorMarkers, Protocol, engine_error, unreadable, usage};
 
 /// Parses the stream of an upstream.
 ///
@@ -172,7 +169,7 @@ pub fn reply(protocol: Protocol, body: &[u8]) -> Result<Vec<TextEvent>, EngineEr
 /// Returns the token usage that a complete reply reports, also one that [`reply`] rejects.
 #[must_use]
 pub fn usage_of_reply(protocol: Protocol, body: &[u8]) -> Option<Usage> {
-    let body = json::text(body).ok()?;
+    let body = vendor::text(body).ok()?;
     let tokens = match protocol {
         Protocol::Responses => responses::lenient::reported_tokens(body),
         Protocol::Chat => chat::lenient::reported_tokens(body),

@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use engine::{EngineError, TextEvent, Usage};
 use sse::{Decoder, Limits};
+use vendor::{MAX_EVENT, Protocol, malformed};
 
-use super::{Protocol, Reader};
-use crate::error::malformed;
+use super::Reader;
 
 /// Decodes the bytes of an event stream into neutral events.
 #[derive(Debug)]
@@ -85,6 +85,3 @@ impl StreamReader {
         self.reader.is_finished()
     }
 }
-
-/// The maximum size of an event, in bytes: a large image as base64.
-pub(crate) const MAX_EVENT: usize = 32 << 20;

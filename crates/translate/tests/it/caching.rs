@@ -1,7 +1,7 @@
 //! Breakpoints of the prompt cache, both ways.
 
 use serde_json::{Value, json};
-use sluicegate_translate::outbound::Protocol::{Chat, Messages, Responses};
+use vendor::Protocol::{Chat, Messages, Responses};
 
 use crate::rules::served;
 

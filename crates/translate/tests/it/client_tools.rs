@@ -3,7 +3,7 @@
 use engine::{Stop, TextEvent};
 use serde_json::{Value, json};
 use sluicegate_translate::inbound::{self, Answer, Reply};
-use sluicegate_translate::outbound::Protocol::{Chat, Messages, Responses};
+use vendor::Protocol::{Chat, Messages, Responses};
 
 use crate::clients::read_responses;
 use crate::rules::served;

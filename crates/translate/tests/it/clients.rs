@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use sluicegate_translate::inbound::{Chat, ClientProtocol, Inbound, Messages, Responses};
-use sluicegate_translate::outbound::Protocol;
 use sluicegate_translate::outbound::encode::{Quirks, Settings};
+use vendor::Protocol;
 use wire::{ApiError, Violations};
 
 /// Returns a client's request in the neutral form, or `None` if it is not valid.

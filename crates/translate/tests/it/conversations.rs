@@ -1,7 +1,7 @@
 //! Conversations as other servers accept them: their order, ids, documents and records.
 
 use serde_json::{Value, json};
-use sluicegate_translate::outbound::Protocol::{self, Chat, Messages, Responses};
+use vendor::Protocol::{self, Chat, Messages, Responses};
 
 use crate::clients::neutral;
 use crate::rules::served;

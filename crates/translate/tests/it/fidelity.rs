@@ -8,9 +8,9 @@ mod responses;
 
 use bytes::Bytes;
 use engine::{EngineError, TextEvent};
+use relay::{Guard, RelayProtocol};
 use serde_json::Value;
-use sluicegate_translate::outbound::Protocol;
-use sluicegate_translate::relay::{Guard, RelayProtocol};
+use vendor::Protocol;
 
 use crate::streams::{ModelOutput, data, parse_stream};
 

@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
 use sluicegate_translate::field_map::{Disposition, Outline, has_nested_rows, markdown, rows};
-use sluicegate_translate::outbound::Protocol::{self, Chat, Messages, Responses};
 use sluicegate_translate::outbound::encode;
+use vendor::Protocol::{self, Chat, Messages, Responses};
 use wire::ApiError;
 
 use crate::clients::{SETTINGS, full, neutral, requests};

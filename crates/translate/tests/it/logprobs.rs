@@ -5,8 +5,9 @@
 use engine::TextEvent;
 use serde_json::{Value, json};
 use sluicegate_translate::inbound::{self, Answer, ClientProtocol, Reply};
-use sluicegate_translate::outbound::Protocol::{Chat, Responses};
-use sluicegate_translate::outbound::{Protocol, reply};
+use sluicegate_translate::outbound::reply;
+use vendor::Protocol;
+use vendor::Protocol::{Chat, Responses};
 
 use crate::streams::{data, parse_stream};
 use crate::vendor_rules::{body, sent};

@@ -5,12 +5,10 @@
 
 mod answers;
 mod caching;
-mod client_errors;
 mod client_tools;
 mod clients;
 mod conversations;
 mod ends;
-mod failures;
 mod fidelity;
 mod field_map;
 mod images;
@@ -18,7 +16,6 @@ mod logprobs;
 mod outbound_requests;
 mod provenance;
 mod readings;
-mod relaying;
 mod requests;
 mod round_trip;
 mod rules;

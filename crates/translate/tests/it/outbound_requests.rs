@@ -3,8 +3,8 @@
 use engine::{EngineError, TextRequest};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use sluicegate_translate::outbound::Protocol::{self, Chat, Messages, Responses};
 use sluicegate_translate::outbound::encode::{self, DroppedField, Settings};
+use vendor::Protocol::{self, Chat, Messages, Responses};
 use wire::Violations;
 
 use crate::clients::{SETTINGS, neutral, read_chat, read_messages, read_responses, requests};

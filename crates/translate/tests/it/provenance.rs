@@ -2,13 +2,13 @@
 
 use engine::TextEvent;
 use proptest::prelude::*;
+use relay::seals::{Marker, Openable, leave_out_foreign};
 use serde_json::{Value, json};
-use sluicegate_translate::envelope::Envelope;
 use sluicegate_translate::inbound::{self, ClientProtocol, Reply};
+use sluicegate_translate::outbound;
 use sluicegate_translate::outbound::encode::{self, DroppedField};
-use sluicegate_translate::outbound::{self, Protocol};
-use sluicegate_translate::relay;
-use sluicegate_translate::relay::seals::{Marker, Openable, leave_out_foreign};
+use vendor::Protocol;
+use vendor::envelope::Envelope;
 use wire::Splice;
 
 use crate::clients::{SETTINGS, neutral};

@@ -9,7 +9,8 @@ mod usage;
 
 use engine::{EngineError, Stop, Usage};
 use serde_json::{Value, json};
-use sluicegate_translate::outbound::{Protocol, Reader, reply};
+use sluicegate_translate::outbound::{Reader, reply};
+use vendor::Protocol;
 
 use crate::streams::{ModelOutput, data, fixture, parse_ok, parse_stream};
 

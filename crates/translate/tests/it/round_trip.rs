@@ -8,8 +8,8 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use serde_json::json;
-use sluicegate_translate::outbound::Protocol::{self, Chat, Messages, Responses};
 use sluicegate_translate::outbound::encode;
+use vendor::Protocol::{self, Chat, Messages, Responses};
 
 use crate::clients::{SETTINGS, neutral};
 

@@ -1,9 +1,9 @@
 //! Requests as the rules of vendors want them.
 
 use serde_json::{Value, json};
-use sluicegate_translate::outbound::Protocol::{self, Chat, Messages, Responses};
 use sluicegate_translate::outbound::encode::{self, Quirks, Settings};
 use sluicegate_translate::rules::{BUILT_IN, Rule, Rules};
+use vendor::Protocol::{self, Chat, Messages, Responses};
 
 use crate::clients::{SETTINGS, neutral};
 use crate::vendor_rules::body;

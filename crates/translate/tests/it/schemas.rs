@@ -1,7 +1,7 @@
 //! JSON Schemas as each vendor accepts them.
 
 use serde_json::{Value, json};
-use sluicegate_translate::outbound::Protocol::{self, Chat, Messages, Responses};
+use vendor::Protocol::{self, Chat, Messages, Responses};
 
 use crate::rules::served;
 use crate::vendor_rules::{body, tool};

@@ -6,8 +6,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Value;
 use sluicegate_translate::inbound::{Answer, Chat, ClientProtocol, Messages, Reply, Responses};
-use sluicegate_translate::outbound::{Protocol, Reader, reply};
+use sluicegate_translate::outbound::{Reader, reply};
 use sse::Decoder;
+use vendor::Protocol;
 
 use crate::streams::{ModelOutput, data, fixture, fixtures, parse_ok, parse_stream};
 use crate::{NOW, chat_request, messages_request, responses_request, stamp};

@@ -1,8 +1,9 @@
 //! Helpers for the tests of stream parsing.
 
 use engine::{EngineError, Stop, TextEvent, Usage};
-use sluicegate_translate::outbound::{Protocol, Reader};
+use sluicegate_translate::outbound::Reader;
 use sse::Decoder;
+use vendor::Protocol;
 
 /// The collected output of a model.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,10 +1,10 @@
 //! Requests as OpenAI's protocols want them, byte for byte.
 
 use serde_json::{Value, json};
-use sluicegate_translate::outbound::Protocol::{self, Chat, Messages, Responses};
 use sluicegate_translate::outbound::encode::{
     self, DroppedField, EncodedRequest, MaxTokensName, Quirks, Settings, ToolIds,
 };
+use vendor::Protocol::{self, Chat, Messages, Responses};
 
 use crate::clients::{SETTINGS, neutral};
 use crate::rules::rules_of;

@@ -2,11 +2,11 @@
 
 use engine::{TextEvent, Usage};
 use serde_json::{Value, json};
-use sluicegate_translate::envelope::Envelope;
 use sluicegate_translate::inbound::{self, Reply};
 use sluicegate_translate::outbound;
-use sluicegate_translate::outbound::Protocol::{Chat, Messages, Responses};
 use sluicegate_translate::outbound::encode::{self, DroppedField, Quirks, Settings, ThinkingForm};
+use vendor::Protocol::{Chat, Messages, Responses};
+use vendor::envelope::Envelope;
 
 use crate::clients::{SETTINGS, neutral};
 use crate::rules::served;

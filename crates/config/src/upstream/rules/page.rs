@@ -65,11 +65,11 @@ fn rules() -> String {
 fn clients() -> String {
     let mut rows = String::new();
     for rule in KNOWN.iter() {
-        let is_of = |upstream: &&outbound::Protocol| {
+        let is_of = |upstream: &&vendor::Protocol| {
             rule.protocols.is_empty() || rule.protocols.contains(upstream)
         };
-        for upstream in outbound::Protocol::ALL.iter().filter(is_of) {
-            let cells = outbound::Protocol::ALL.map(|client| cell(rule, client, *upstream));
+        for upstream in vendor::Protocol::ALL.iter().filter(is_of) {
+            let cells = vendor::Protocol::ALL.map(|client| cell(rule, client, *upstream));
             if cells.iter().all(|cell| cell == RELAYED || cell == NOT_SENT) {
                 continue;
             }
@@ -80,7 +80,7 @@ fn clients() -> String {
     rows
 }
 
-fn cell(rule: &Rule, client: outbound::Protocol, upstream: outbound::Protocol) -> String {
+fn cell(rule: &Rule, client: vendor::Protocol, upstream: vendor::Protocol) -> String {
     if client == upstream {
         return RELAYED.to_owned();
     }
@@ -94,8 +94,8 @@ fn cell(rule: &Rule, client: outbound::Protocol, upstream: outbound::Protocol) -
 /// The members of a client's request that become members of a rule.
 fn from_members(
     rule: &Rule,
-    client: outbound::Protocol,
-    upstream: outbound::Protocol,
+    client: vendor::Protocol,
+    upstream: vendor::Protocol,
 ) -> Vec<&'static str> {
     let members: Vec<_> = rule.members.iter().map(ToString::to_string).collect();
     let becomes_one = |text: &str| {
@@ -115,8 +115,8 @@ fn from_members(
 }
 
 /// The members of a client's request that a rule for whole requests concerns.
-fn without_members(action: &Action, client: outbound::Protocol) -> &'static [&'static str] {
-    use outbound::Protocol::{Chat, Messages, Responses};
+fn without_members(action: &Action, client: vendor::Protocol) -> &'static [&'static str] {
+    use vendor::Protocol::{Chat, Messages, Responses};
     match (action, client) {
         (Action::Thinking(_) | Action::Reasons, Responses) => &["reasoning.effort"],
         (Action::Thinking(_) | Action::Reasons, Chat) => &["reasoning_effort"],
@@ -137,7 +137,7 @@ fn without_members(action: &Action, client: outbound::Protocol) -> &'static [&'s
 /// A row for each protocol: the rules at every vendor, for all models and by the names of models.
 fn shared() -> String {
     let mut rows = String::new();
-    for protocol in outbound::Protocol::ALL {
+    for protocol in vendor::Protocol::ALL {
         let is_shared = |rule: &&Rule| rule.presets.is_empty() && rule.is_of(None, protocol);
         let (of_models, of_all): (Vec<_>, Vec<_>) = KNOWN
             .iter()

@@ -9,9 +9,9 @@ use http::{HeaderMap, HeaderValue, Method};
 use images::{Edit, Mask, Operation, Reference, Source};
 use policy::clock;
 use policy::targets::{Backend, Target, UpstreamTarget};
+use relay::RelayProtocol;
 use tokio::time::{Instant, timeout_at};
 use translate::inbound::{Pictures, image_request};
-use translate::relay::{self, RelayProtocol};
 use upstream::{Outgoing, Payload, ResponseMeta};
 use wire::{ApiError, Splice};
 

@@ -4,8 +4,8 @@ use engine::{ImageEvent, Usage};
 use images::Event;
 use policy::clock;
 use policy::limit::{self, Counts};
+use relay::End;
 use translate::inbound::Pictures;
-use translate::relay::End;
 
 /// The encoder of an answer, image by image, which adds up its token usage.
 pub(super) struct ImageEncoder {

@@ -11,7 +11,7 @@ use http::Response;
 use images::Event;
 use policy::limit::{Counts, Pictures};
 use policy::targets::{Backend, Target, UpstreamTarget};
-use translate::relay::{self, End, Images};
+use relay::{End, Images};
 use upstream::ResponseMeta;
 use wire::{ApiError, ErrorBody};
 
@@ -177,6 +177,6 @@ impl AnswerStream for CompleteImages {
 
 /// Writes the failure of an answer without events so far.
 fn fail(error: &ApiError, out: &mut Vec<u8>) {
-    let ErrorBody { error } = translate::in_stream(error).body();
+    let ErrorBody { error } = vendor::in_stream(error).body();
     Event::Error(ErrorBody { error }).write(out);
 }

@@ -9,14 +9,15 @@ use futures_util::TryStreamExt;
 use http::HeaderMap;
 use policy::Policy;
 use policy::targets::{Backend, Target, UpstreamTarget};
+use relay::seals::{self, Marker, Openable};
 use tokio::time::Instant;
-use translate::envelope::SealGroup;
 use translate::field_map::Outline;
 use translate::inbound::{Inbound, Reply};
+use translate::outbound::StopFilter;
 use translate::outbound::encode::{self, DroppedField, EncodedRequest};
-use translate::outbound::{Protocol, StopFilter};
-use translate::relay::seals::{self, Marker, Openable};
 use upstream::{ResponseMeta, Upstream};
+use vendor::Protocol;
+use vendor::envelope::SealGroup;
 use wire::{ApiError, Splice};
 
 use super::{ParsedRequest, TextEndpoint, stamp};
@@ -220,7 +221,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         if !encoded.names.is_empty() {
             events = Box::pin(events.map_ok(move |event| encoded.names.restore(event)));
         }
-        // A streaming client never gets an upstream's message (`translate::in_stream`).
+        // A streaming client never gets an upstream's message (`vendor::in_stream`).
         if !self.parsed.streams {
             let upstream = server.upstream.clone();
             events = Box::pin(events.map_err(move |error| without_key(error, &upstream)));

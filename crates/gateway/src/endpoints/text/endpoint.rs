@@ -6,8 +6,8 @@ use engine::EngineError;
 use policy::affinity::Conversation;
 use policy::limit::Answers;
 use policy::targets::UpstreamTarget;
+use relay::{End, RelayProtocol};
 use translate::inbound::ClientProtocol;
-use translate::relay::{End, RelayProtocol};
 use wire::{ApiError, Path, Splice};
 
 use crate::exchange::refusal::Refusal;
@@ -30,7 +30,7 @@ pub(crate) trait EndpointRules {
     /// The endpoint's protocol in the catalog.
     const PROTOCOL: Protocol;
     /// The same protocol, as an upstream protocol.
-    const UPSTREAM_PROTOCOL: translate::outbound::Protocol;
+    const UPSTREAM_PROTOCOL: vendor::Protocol;
     /// True if a streaming request over a limit gets a failure event; otherwise it
     /// gets a 429.
     const LIMIT_IN_STREAM: bool = false;
@@ -124,7 +124,7 @@ pub(crate) trait RelayPolicy: ClientProtocol {
         body: &[u8],
         model: &str,
     ) -> Result<(Vec<u8>, End), EngineError> {
-        translate::relay::reply::<Self::Relay>(body, model)
+        relay::reply::<Self::Relay>(body, model)
     }
 }
 

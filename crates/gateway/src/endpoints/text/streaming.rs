@@ -10,8 +10,8 @@ use http::Response;
 use policy::clock;
 use policy::limit::Counts;
 use policy::targets::Target;
+use relay::RelayProtocol as _;
 use translate::inbound::Answer;
-use translate::relay::RelayProtocol as _;
 use upstream::ResponseMeta;
 use wire::ApiError;
 

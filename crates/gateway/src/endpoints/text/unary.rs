@@ -8,12 +8,13 @@ use engine::{EngineError, TextEvent, TextStream};
 use http::Response;
 use policy::clock;
 use policy::targets::Target;
+use relay::seals::Marker;
+use relay::{End, RelayProtocol};
 use tokio::time::timeout_at;
 use translate::inbound::{ClientProtocol, Reply};
-use translate::outbound::{self, Protocol};
-use translate::relay::seals::Marker;
-use translate::relay::{End, RelayProtocol};
+use translate::outbound;
 use upstream::ResponseMeta;
+use vendor::Protocol;
 use wire::ApiError;
 
 use super::dispatch::{TextAnswer, TextDispatch};

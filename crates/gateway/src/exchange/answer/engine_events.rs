@@ -6,8 +6,8 @@ use std::task::{Context, Poll, ready};
 
 use engine::EngineError;
 use futures_util::Stream;
+use relay::End;
 use telemetry::outcome::Outcome;
-use translate::relay::End;
 
 use crate::exchange::record::Record;
 use crate::exchange::refusal::Refusal;

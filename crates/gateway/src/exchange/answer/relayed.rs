@@ -5,7 +5,7 @@ use std::task::{Context, Poll, ready};
 
 use answer::Relay;
 use policy::limit::Counts;
-use translate::relay::RelayProtocol;
+use relay::RelayProtocol;
 use wire::ApiError;
 
 use super::{AnswerStream, Progress, StreamFailure};

@@ -24,9 +24,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body, Frame};
 use pin_project_lite::pin_project;
+use relay::End;
 use telemetry::outcome::Outcome;
 use tokio::time::Instant;
-use translate::relay::End;
 use wire::ApiError;
 
 use super::Aborted;

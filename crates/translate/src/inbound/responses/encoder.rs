@@ -7,7 +7,7 @@ use wire::{ApiError, Object};
 
 use super::freeform::InputReader;
 use super::tools::{ClientTool, ClientTools, Kind};
-use crate::envelope::is_envelope;
+use vendor::envelope::is_envelope;
 
 /// An encoder of Responses that knows the tools of the client.
 #[derive(Debug)]

@@ -17,8 +17,9 @@ use super::quirks::MaxTokensName;
 use super::{
     DroppedField, DroppedFields, ERROR_PREFIX, SCHEMA_NAME, Settings, history, schema, stops,
 };
-use crate::outbound::Protocol;
-use crate::outbound::chat_seals::{ChatSeals, DETAILS, EXTRA};
+use crate::outbound::chat_seals::ChatSeals;
+use vendor::Protocol;
+use vendor::envelope::{DETAILS, EXTRA};
 
 pub(super) fn request(
     request: &TextRequest,

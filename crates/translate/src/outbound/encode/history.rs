@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use engine::{AssistantPart, TextRequest, ToolCall, Turn, UserPart};
 
 use super::{DroppedField, DroppedFields};
-use crate::call_id;
+use vendor::call_id;
 
 /// Returns the request with ids of calls that occur once, and each result directly behind its call.
 ///

@@ -15,8 +15,8 @@ use serde_json::json;
 use wire::{DataUrl, Json, Object, TextOr};
 
 use super::{DroppedField, DroppedFields, Settings, names, schema, stops};
-use crate::envelope::is_envelope;
-use crate::outbound::Protocol;
+use vendor::Protocol;
+use vendor::envelope::is_envelope;
 
 pub(super) fn request(
     request: &TextRequest,
@@ -414,7 +414,7 @@ fn output_config(
 
 /// Returns the id of a call in the only form that the API accepts.
 fn call_id(id: &str) -> String {
-    crate::call_id::plain(&crate::call_id::original(id))
+    vendor::call_id::plain(&vendor::call_id::original(id))
 }
 
 fn is_blank(text: &str) -> bool {

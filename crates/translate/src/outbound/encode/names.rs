@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use engine::{AssistantPart, TextEvent, TextRequest, ToolChoice, Turn};
 use sha2::{Digest as _, Sha256};
 
-use crate::outbound::Protocol;
+use vendor::Protocol;
 
 /// The names of tools that were replaced for an upstream, to restore them in its answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

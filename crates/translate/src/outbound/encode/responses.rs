@@ -11,8 +11,8 @@ use responses::{
 use wire::TextOr;
 
 use super::{DroppedField, DroppedFields, ERROR_PREFIX, SCHEMA_NAME, Settings, schema};
-use crate::envelope::is_envelope;
 use crate::outbound::signed;
+use vendor::envelope::is_envelope;
 
 pub(super) fn request(
     request: &TextRequest,

@@ -3,7 +3,7 @@
 use engine::{EngineError, TextRequest};
 
 use super::Settings;
-use crate::outbound::Protocol;
+use vendor::Protocol;
 
 /// Returns the stop sequences that the upstream gets.
 pub(super) fn sent(

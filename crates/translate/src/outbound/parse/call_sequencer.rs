@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use engine::{EngineError, TextEvent};
 use serde::de::IgnoredAny;
 
-use super::json::malformed;
-use crate::call_id;
+use vendor::call_id;
+use vendor::malformed;
 
 /// The number of a call. Calls are emitted in the order of their numbers.
 type Key = usize;

@@ -4,9 +4,9 @@ use engine::{EngineError, Stop, TextEvent, Usage};
 use wire::lenient::{AnswerReader, OtherContent, ReadError, Update};
 
 use super::call_sequencer::CallSequencer;
-use super::json::{engine_error, text, usage};
 use crate::outbound::chat_seals::ChatSeals;
 use crate::outbound::signature;
+use vendor::{engine_error, text, usage};
 
 /// A lenient reader with the facts that neutral events need.
 pub(super) trait NeutralReader: AnswerReader {

@@ -1,8 +1,8 @@
 //! Chat Completions: <https://platform.openai.com/docs/api-reference/chat-streaming/streaming>.
 
 use engine::EngineError;
-use sluicegate_translate::outbound::Protocol;
-use sluicegate_translate::relay::{self, Chat};
+use relay::Chat;
+use vendor::Protocol;
 
 use super::{contradiction, json, passed, relayed, translated};
 

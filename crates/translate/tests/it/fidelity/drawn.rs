@@ -6,9 +6,8 @@ use accumulator::{Answer, Call, Protocol, add_up};
 use engine::EngineError;
 use proptest::collection::vec;
 use proptest::prelude::*;
+use relay::{Chat, Messages, Responses};
 use serde_json::{Value, json};
-use sluicegate_translate::outbound;
-use sluicegate_translate::relay::{Chat, Messages, Responses};
 
 use super::{relayed, translated};
 
@@ -327,9 +326,9 @@ fn check(
     assert_eq!(&content.answers, owed, "{passed:#?}");
     assert!(!passed.concat().contains("theirs"), "{passed:#?}");
     let name = match protocol {
-        Protocol::Chat => outbound::Protocol::Chat,
-        Protocol::Messages => outbound::Protocol::Messages,
-        Protocol::Responses => outbound::Protocol::Responses,
+        Protocol::Chat => vendor::Protocol::Chat,
+        Protocol::Messages => vendor::Protocol::Messages,
+        Protocol::Responses => vendor::Protocol::Responses,
     };
     let output = translated(name, &events);
     let call = |(id, name, arguments): (String, String, String)| Call {

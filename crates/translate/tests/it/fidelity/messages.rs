@@ -1,7 +1,7 @@
 //! Messages: <https://platform.claude.com/docs/en/build-with-claude/streaming>.
 
-use sluicegate_translate::outbound::Protocol;
-use sluicegate_translate::relay::Messages;
+use relay::Messages;
+use vendor::Protocol;
 
 use super::{contradiction, passed, relayed, translated};
 

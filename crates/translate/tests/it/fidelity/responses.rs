@@ -1,7 +1,7 @@
 //! Responses: <https://platform.openai.com/docs/api-reference/responses-streaming>.
 
-use sluicegate_translate::outbound::Protocol;
-use sluicegate_translate::relay::Responses;
+use relay::Responses;
+use vendor::Protocol;
 
 use super::{contradiction, json, passed, translated};
 

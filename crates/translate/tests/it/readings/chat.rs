@@ -2,7 +2,8 @@
 
 use engine::{EngineError, Stop};
 use serde_json::{Value, json};
-use sluicegate_translate::outbound::{Protocol, Reader};
+use sluicegate_translate::outbound::Reader;
+use vendor::Protocol;
 
 use super::{call, chat, complete_reply, delta, failed, finish, pieces, stream, used};
 use crate::streams::fixture;

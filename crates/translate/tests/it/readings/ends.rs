@@ -2,7 +2,8 @@
 
 use engine::{EngineError, Stop};
 use serde_json::{Value, json};
-use sluicegate_translate::outbound::{Protocol, reply};
+use sluicegate_translate::outbound::reply;
+use vendor::Protocol;
 
 use super::{chat, delta, failed, finish, parse_events, pieces, start};
 use crate::streams::{ModelOutput, fixture, parse_ok};

@@ -2,7 +2,8 @@
 
 use engine::{EngineError, Rejection, Stop};
 use serde_json::{Value, json};
-use sluicegate_translate::outbound::{Protocol, reply};
+use sluicegate_translate::outbound::reply;
+use vendor::Protocol;
 
 use super::{delta, failed, protocol, start, stream};
 use crate::streams::{data, fixture, parse_ok, parse_stream};

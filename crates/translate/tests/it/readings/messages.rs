@@ -2,7 +2,8 @@
 
 use engine::{EngineError, Stop, TextEvent};
 use serde_json::json;
-use sluicegate_translate::outbound::{Protocol, reply};
+use sluicegate_translate::outbound::reply;
+use vendor::Protocol;
 
 use super::{call, failed, parse_events, start};
 use crate::streams::{ModelOutput, parse_stream};

@@ -2,7 +2,7 @@
 
 use engine::Stop;
 use serde_json::{Value, json};
-use sluicegate_translate::outbound::Protocol;
+use vendor::Protocol;
 
 use super::{call, parse_events};
 

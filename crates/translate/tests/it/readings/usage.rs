@@ -2,7 +2,8 @@
 
 use engine::{Stop, Usage};
 use serde_json::{Value, json};
-use sluicegate_translate::outbound::Protocol;
+use sluicegate_translate::outbound::{StreamReader, usage_of_reply};
+use vendor::Protocol;
 
 use super::{chat, finish, parse_events};
 use crate::streams::{ModelOutput, fixture};
@@ -62,5 +63,23 @@ fn final_counts_replace_initial_counts() {
                 ..Usage::default()
             })
         ))
+    );
+}
+
+/// A client that leaves, and a reply that is rejected.
+#[test]
+fn counts_are_known_before_and_without_an_end() {
+    let start = json!({"type": "message_start", "message": {"usage": {"input_tokens": 200, "output_tokens": 1}}});
+    let mut reader = StreamReader::new(Protocol::Messages);
+    reader
+        .feed(format!("data: {start}\n\n").into(), &mut Vec::new())
+        .unwrap();
+    assert_eq!(reader.usage().map(|usage| usage.input), Some(200));
+    let rejected = json!({"object": "chat.completion", "choices": [{"index": 0, "message": {}, "finish_reason": "error"}],
+        "usage": {"prompt_tokens": 6000, "completion_tokens": 900}});
+    let usage = usage_of_reply(Protocol::Chat, rejected.to_string().as_bytes());
+    assert_eq!(
+        usage.map(|usage| (usage.input, usage.output)),
+        Some((6000, 900))
     );
 }

@@ -1,0 +1,184 @@
+//! Relayed plain replies.
+
+use engine::EngineError;
+use serde_json::{Value, json};
+use sluicegate_relay::{Chat, Messages, RelayProtocol, Responses};
+
+use crate::laws::fixture;
+use crate::laws::{completion, is_frequent, model, relayed};
+
+#[test]
+fn replies_pass_byte_for_byte_but_for_the_model() {
+    fn law<S: RelayProtocol>(name: &str) {
+        let body = fixture(name);
+        let theirs = model(&body);
+        assert!(
+            sluicegate_relay::reply::<S>(&body, &theirs).unwrap().0 == body,
+            "{name}"
+        );
+        let renamed =
+            String::from_utf8(sluicegate_relay::reply::<S>(&body, "mine").unwrap().0).unwrap();
+        let expected = String::from_utf8(body)
+            .unwrap()
+            .replacen(&theirs, "mine", 1);
+        assert_eq!(renamed, expected, "{name}");
+    }
+    for name in [
+        "text",
+        "function-call",
+        "parallel-function-calls",
+        "reasoning",
+        "incomplete",
+        "refusal",
+    ] {
+        law::<Responses>(&format!("responses-response-{name}.json"));
+    }
+    for name in ["text", "reasoning", "length", "tool-calls", "json-mode"] {
+        law::<Chat>(&format!("chat-response-{name}.json"));
+    }
+    for name in [
+        "text",
+        "tool-use",
+        "thinking",
+        "max-tokens",
+        "stop-sequence",
+    ] {
+        law::<Messages>(&format!("messages-response-{name}.json"));
+    }
+}
+
+#[test]
+fn a_reply_that_is_not_finished_is_no_success() {
+    fn law<S: RelayProtocol>(mut reply: Value, member: &str, others: &[Value]) {
+        assert!(
+            sluicegate_relay::reply::<S>(reply.to_string().as_bytes(), "m").is_ok(),
+            "{reply}"
+        );
+        for other in others {
+            *reply.pointer_mut(member).unwrap() = other.clone();
+            let ended = sluicegate_relay::reply::<S>(reply.to_string().as_bytes(), "m");
+            assert!(
+                matches!(ended, Err(EngineError::Truncated(_))),
+                "{other}: {ended:?}"
+            );
+        }
+    }
+    let fixture = |name: &str| serde_json::from_slice::<Value>(&fixture(name)).unwrap();
+    let response = fixture("responses-response-text.json");
+    law::<Responses>(
+        response,
+        "/status",
+        &[json!("in_progress"), json!("queued"), json!("cancelled")],
+    );
+    law::<Chat>(
+        completion(Some("stop")),
+        "/choices/0/finish_reason",
+        &[json!(null)],
+    );
+    law::<Chat>(completion(Some("stop")), "/choices", &[json!([])]);
+    law::<Messages>(
+        fixture("messages-response-text.json"),
+        "/stop_reason",
+        &[json!(null)],
+    );
+}
+
+#[test]
+fn responses_does_not_end_as_chat_does() {
+    let (out, ended) = relayed(Responses::default(), "m", &[b"data: [DONE]\n\n"]);
+    assert!(
+        out.is_empty() && matches!(ended, Err(EngineError::Truncated(_))),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn a_reply_that_failed_is_no_success() {
+    let mut reply: Value =
+        serde_json::from_slice(&fixture("responses-response-failed.json")).unwrap();
+    assert!(sluicegate_relay::reply::<Responses>(reply.to_string().as_bytes(), "m").is_err());
+    reply["error"] = json!(null);
+    let ended = sluicegate_relay::reply::<Responses>(reply.to_string().as_bytes(), "m");
+    assert!(matches!(ended, Err(EngineError::Upstream(_))), "{ended:?}");
+}
+
+#[test]
+fn chat_clients_get_no_breakdown_of_the_usage() {
+    let usage = r#"{"prompt_tokens":3,"prompt_tokens_details":{"cached_tokens":1},"completion_tokens":4,"total_tokens":7,"completion_tokens_details":{}}"#;
+    let body = format!(
+        r#"{{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{{"index":0,"message":{{"role":"assistant","content":"Hi"}},"finish_reason":"stop"}}],"usage":{usage}}}"#
+    );
+    let (reply, end) = sluicegate_relay::reply::<Chat>(body.as_bytes(), "m").unwrap();
+    let reply = String::from_utf8(reply).unwrap();
+    assert!(
+        reply.ends_with(r#""usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}"#),
+        "{reply}"
+    );
+    assert_eq!(
+        end.usage.map(|usage| (usage.input, usage.output)),
+        Some((3, 4))
+    );
+}
+
+/// A reply as servers write it, with the members of its own.
+const FREQUENT: &str = r#"{"id":"c","object":"chat.completion","created":1,"model":"theirs","choices":[{"index":0,"message":{"role":"assistant","content":"a \n\u00e9 \"b\"","refusal":null,"tool_calls":[],"function_call":null,"annotations":[]},"logprobs":null,"finish_reason":"stop","stop_reason":null}],"usage":{"prompt_tokens":3,"total_tokens":7,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":2,"audio_tokens":0},"completion_tokens_details":null},"system_fingerprint":"fp"}"#;
+
+#[test]
+fn a_frequent_reply_is_written_in_one_pass() {
+    let (reply, end) = Chat::frequent_reply(FREQUENT.as_bytes(), "my \"own\"").unwrap();
+    let expected = FREQUENT
+        .replace("\"theirs\"", r#""my \"own\"""#)
+        .replace(
+            r#","prompt_tokens_details":{"cached_tokens":2,"audio_tokens":0},"completion_tokens_details":null"#,
+            "",
+        );
+    assert_eq!(String::from_utf8(reply).unwrap(), expected);
+    let usage = end.usage.unwrap();
+    assert_eq!((usage.input, usage.cache_read, usage.output), (3, 2, 4));
+    assert!(!end.incomplete);
+    for name in ["text", "reasoning", "length", "json-mode"] {
+        let body = fixture(&format!("chat-response-{name}.json"));
+        assert!(is_frequent(&body, "m"), "{name}");
+    }
+    let (_, end) = Chat::frequent_reply(&fixture("chat-response-length.json"), "m").unwrap();
+    assert!(end.incomplete);
+}
+
+/// The typed reader gets every reply that needs more than to be forwarded.
+#[test]
+fn a_reply_that_needs_a_judgment_is_not_frequent() {
+    assert!(is_frequent(FREQUENT.as_bytes(), ""));
+    let stop = r#""finish_reason":"stop""#;
+    for (theirs, other) in [
+        (stop, r#""finish_reason":null"#),
+        (stop, r#""finish_reason":"tool_calls""#),
+        (stop, r#""finish_reason":"error""#),
+        (stop, r#""finish_reason":"stop","finish_reason":"stop""#),
+        (stop, r#""stop":1"#),
+        (r#""id":"c""#, r#""error":{"message":"no"}"#),
+        (r#""id":"c""#, r#""id":"c","id":"d""#),
+        (r#""id":"c""#, r#""type":"error""#),
+        (r#""id":"c""#, r#""a":[[[[[[[[[1]]]]]]]]]"#),
+        (r#""id":"c""#, r#""a":1e400"#),
+        (r#""model""#, r#""m\u006fdel""#),
+        ("chat.completion", "error"),
+        (r#""tool_calls":[]"#, r#""tool_calls":[{}]"#),
+        (r#""function_call":null"#, r#""function_call":{}"#),
+        (r#""content":"a"#, r#""content":[{"text":"a"}],"b":"a"#),
+        ("\\u00e9", "\\ud800"),
+        ("\\n", "\n"),
+        (r#""index":0"#, r#""index":1"#),
+        (r#""index":0,"#, r#""index":0,"delta":{},"#),
+        (r#""choices":[{"#, r#""choices":[{},{"#),
+        (r#""choices":["#, r#""choices":null,"c":["#),
+        ("\"fp\"}", "\"fp\""),
+        ("\"fp\"}", "\"fp\"}}"),
+    ] {
+        let body = FREQUENT.replacen(theirs, other, 1);
+        assert_ne!(body, FREQUENT, "{theirs}");
+        assert!(!is_frequent(body.as_bytes(), "m"), "{body}");
+    }
+    let mut bytes = FREQUENT.as_bytes().to_vec();
+    bytes[8] = 0xff;
+    assert!(!is_frequent(&bytes, "m"));
+}

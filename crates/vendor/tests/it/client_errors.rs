@@ -1,0 +1,169 @@
+//! Clients of every protocol get each error that a vendor has published with a status, a
+//! type, a code and words that the client's own vendor uses.
+
+use engine::EngineError;
+use serde_json::{Value, json};
+use sluicegate_vendor::failure;
+use sluicegate_vendor::{api_error, in_stream};
+use wire::ApiError;
+
+/// An error of a vendor, and its meaning. See `vendor-errors.json`.
+#[derive(serde::Deserialize)]
+struct Published {
+    server: String,
+    status: Option<u16>,
+    body: Value,
+    means: String,
+    /// The lengths of the prompt and of the output, and the limit.
+    #[serde(default)]
+    sizes: [Option<u64>; 3],
+}
+
+/// The errors that come with a status, as a client of another protocol gets them.
+fn translated() -> Vec<(Published, ApiError)> {
+    let published: Vec<Published> = serde_json::from_str(crate::PUBLISHED).unwrap();
+    let translated = published.into_iter().filter_map(|published| {
+        let text = match &published.body {
+            Value::String(text) => text.clone(),
+            body => body.to_string(),
+        };
+        let error: EngineError = failure(published.status?, text.as_bytes(), None);
+        let mut error = api_error(&error);
+        error.forget_reported();
+        Some((published, error))
+    });
+    translated.collect()
+}
+
+fn openai(error: &ApiError) -> (u16, Value) {
+    (error.kind.status(), json!(error.body().error))
+}
+
+fn anthropic(error: &ApiError) -> (u16, Value) {
+    let body = messages::ErrorBody::new(error, "req_1");
+    (messages::status(error.kind), json!(body.error))
+}
+
+/// The status, the type and the code of OpenAI, and the status and the type of Anthropic, for each
+/// meaning. The types and codes are from <https://platform.openai.com/docs/guides/error-codes> and
+/// <https://docs.anthropic.com/en/api/errors>, but for two codes of the gateway's own:
+/// `upstream_error` and `upstream_timeout`.
+fn owed(means: &str) -> Vec<(u16, &str, &str, u16, &str)> {
+    const INVALID: &str = "invalid_request_error";
+    const NONE_OF_THE_CLIENTS: (u16, &str, &str, u16, &str) =
+        (502, "server_error", "upstream_error", 502, "api_error");
+    match means {
+        "Invalid" | "Signature" => vec![(400, INVALID, "invalid_value", 400, INVALID)],
+        "LongPrompt" => vec![(400, INVALID, "context_length_exceeded", 400, INVALID)],
+        "AgainstPolicy" => vec![(400, INVALID, "content_policy_violation", 400, INVALID)],
+        "TooLarge" => vec![(413, INVALID, "request_too_large", 413, "request_too_large")],
+        "Rate" => vec![(
+            429,
+            "rate_limit_error",
+            "rate_limit_exceeded",
+            429,
+            "rate_limit_error",
+        )],
+        "Overload" => vec![(
+            503,
+            "server_error",
+            "service_unavailable",
+            529,
+            "overloaded_error",
+        )],
+        // Clients know a used-up quota, and nothing else about the operator's account.
+        "Account" => vec![
+            NONE_OF_THE_CLIENTS,
+            (
+                429,
+                "rate_limit_error",
+                "insufficient_quota",
+                429,
+                "rate_limit_error",
+            ),
+        ],
+        "Timeout" => vec![(
+            504,
+            "server_error",
+            "upstream_timeout",
+            504,
+            "timeout_error",
+        )],
+        _ => vec![NONE_OF_THE_CLIENTS],
+    }
+}
+
+#[test]
+fn each_meaning_has_the_status_type_and_code_of_the_clients_vendor() {
+    for (published, error) in translated() {
+        let ((status, one), (other_status, other)) = (openai(&error), anthropic(&error));
+        let word = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
+        let (kind, code) = (word(&one, "type"), word(&one, "code"));
+        let other_kind = word(&other, "type");
+        let found = (status, &*kind, &*code, other_status, &*other_kind);
+        let Published { server, body, .. } = &published;
+        assert!(
+            owed(&published.means).contains(&found),
+            "{server}: {found:?}: {body}"
+        );
+    }
+}
+
+/// The sentences of the vendors for a prompt that is too long. Agents shorten the conversation when
+/// they find them: <https://github.com/musistudio/claude-code-router/issues/1799>.
+fn sentences([prompt, output, limit]: [Option<u64>; 3]) -> [String; 2] {
+    match (prompt, output, limit) {
+        (Some(prompt), _, Some(limit)) if prompt > limit => [
+            format!(
+                "This model's maximum context length is {limit} tokens. However, your messages \
+                 resulted in {prompt} tokens. Please reduce the length of the messages."
+            ),
+            format!("prompt is too long: {prompt} tokens > {limit} maximum"),
+        ],
+        (Some(prompt), Some(output), Some(limit)) => [
+            format!(
+                "This model's maximum context length is {limit} tokens. However, you requested {} \
+                 tokens ({prompt} in the messages, {output} in the completion). Please reduce the \
+                 length of the messages or completion.",
+                prompt + output
+            ),
+            format!(
+                "input length and `max_tokens` exceed context limit: {prompt} + {output} > {limit}, \
+                 decrease input length or `max_tokens` and try again"
+            ),
+        ],
+        _ => [
+            "Your input exceeds the context window of this model. Please adjust your input and try \
+             again."
+                .to_owned(),
+            "prompt is too long".to_owned(),
+        ],
+    }
+}
+
+#[test]
+fn a_prompt_that_is_too_long_is_told_in_the_words_that_agents_know() {
+    let long = translated()
+        .into_iter()
+        .filter(|(error, _)| error.means == "LongPrompt");
+    for (published, error) in long {
+        for error in [in_stream(&error), error] {
+            let found =
+                [openai(&error), anthropic(&error)].map(|(_, error)| error["message"].clone());
+            assert_eq!(found, sentences(published.sizes), "{}", published.body);
+        }
+    }
+}
+
+/// In a stream too, the words of the upstream's vendor do not take the place of the one code that
+/// clients know.
+#[test]
+fn a_vendors_own_code_for_a_long_prompt_is_not_passed_on() {
+    let body = json!({"error": {"code": "1261", "type": "theirs", "message": "Prompt exceeds max length"}});
+    let error = api_error(&failure(400, body.to_string().as_bytes(), None));
+    for error in [in_stream(&error), error] {
+        let (_, found) = openai(&error);
+        assert_eq!(found["code"], "context_length_exceeded");
+        assert_eq!(found["type"], "invalid_request_error");
+    }
+}
