@@ -5,7 +5,6 @@ use std::fs;
 use std::path::Path;
 
 use translate::field_map::{self, Disposition};
-use translate::outbound;
 use translate::rules::{Action, Rule};
 
 use super::{KNOWN, of_preset, text_protocol};
