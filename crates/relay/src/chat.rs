@@ -5,12 +5,12 @@ use chat::lenient::{CallDefects, Defects, Reader, reported_tokens};
 use engine::{EngineError, Usage};
 use memchr::memmem;
 use serde_json::{Value, json};
+use vendor::{engine_error, truncated, usage};
 use wire::lenient::{TextPlace, Values, Varying};
 use wire::{ApiError, Splice};
 
 use super::seals::Marker;
 use super::{Action, End, RelayProtocol, frequent_reply, json_string, utf8, write_counts};
-use vendor::{engine_error, truncated, usage};
 
 /// The relayed Chat Completions protocol.
 #[derive(Debug, Default)]

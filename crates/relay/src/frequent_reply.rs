@@ -1,9 +1,9 @@
 //! Writes the most frequent form of a plain reply of Chat Completions for the client.
 
 use chat::lenient::FrequentReply;
+use vendor::usage;
 
 use super::End;
-use vendor::usage;
 
 /// Returns a reply with its edits, or `None` if it is not of this form.
 pub(super) fn chat(body: &[u8], model: &str) -> Option<(Vec<u8>, End)> {

@@ -3,10 +3,10 @@
 use engine::{EngineError, Usage};
 use images::lenient::{self, Picture, Reader, Traits, Update};
 use images::{Event, Operation};
+use vendor::{engine_error, truncated};
 use wire::{ApiError, Splice};
 
 use super::{Action, Delivered, End, ImageScanner, RelayProtocol, utf8};
-use vendor::{engine_error, truncated};
 
 /// The relayed Images protocol.
 #[derive(Debug)]

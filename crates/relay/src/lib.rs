@@ -15,6 +15,7 @@ use std::ops::ControlFlow;
 use bytes::Bytes;
 use engine::{EngineError, Usage};
 use sse::{Decoder, EventName, Limits};
+use vendor::{MAX_EVENT, engine_error, in_stream, malformed, unreadable};
 use wire::lenient::{Halves, TextPlace, Values, Varying};
 use wire::{ApiError, Splice};
 
@@ -25,7 +26,6 @@ pub use self::images::{Images, pictures_of_reply, reply_as_stream};
 pub use self::messages::Messages;
 pub use self::responses::{Responses, background_reply};
 use self::seals::Marker;
-use vendor::{MAX_EVENT, engine_error, in_stream, malformed, unreadable};
 
 /// A protocol that can be relayed: its grammar and its edits.
 pub trait RelayProtocol: Send {

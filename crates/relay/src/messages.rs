@@ -3,12 +3,12 @@
 use engine::{EngineError, Usage};
 use messages::lenient::{Kind, Reader, Stop, reported_tokens};
 use messages::{ErrorBody, Event, Plain, StreamFailure};
+use vendor::{engine_error, truncated, usage};
 use wire::lenient::{TextPlace, Values, Varying};
 use wire::{ApiError, Splice};
 
 use super::seals::Marker;
 use super::{Action, End, RelayProtocol, utf8};
-use vendor::{engine_error, truncated, usage};
 
 /// The relayed Messages protocol.
 #[derive(Debug, Default)]

@@ -6,12 +6,12 @@ use engine::{EngineError, Usage};
 use responses::lenient::{Finish, IdOwner, Kind, Reader, reported_tokens};
 use responses::{ResponseError, Status};
 use serde_json::{Map, Value, json};
+use vendor::{engine_error, truncated, usage};
 use wire::lenient::{TextPlace, Values, Varying};
 use wire::{ApiError, Splice};
 
 use super::seals::Marker;
 use super::{Action, End, RelayProtocol, response_pictures, utf8, write_counts};
-use vendor::{engine_error, truncated, usage};
 
 /// The relayed Responses protocol.
 #[derive(Debug, Default)]

@@ -14,10 +14,11 @@ mod table;
 mod walk;
 
 pub use self::outline::Outline;
+use vendor::Protocol;
+
 use self::outline::Part;
 pub use self::page::markdown;
 use self::table::Node;
-use vendor::Protocol;
 
 /// The treatment of a field in a translation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

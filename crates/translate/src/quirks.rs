@@ -8,10 +8,10 @@ use schemars::JsonSchema;
 use serde::de::value::StrDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use vendor::Protocol;
 use wire::Splice;
 
 use crate::outbound::encode::{self, MaxTokensName, ThinkingForm, ToolIds};
-use vendor::Protocol;
 
 /// The deviations of a server from its protocol. The default has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]

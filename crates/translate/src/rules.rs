@@ -12,11 +12,11 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use wire::MemberPath;
+use vendor::Protocol;
+use wire::{MemberPath, Splice};
 
 pub use self::pattern::Pattern;
 use crate::outbound::encode::{Quirks, ThinkingForm};
-use vendor::Protocol;
 
 /// The rules that the gateway knows, as TOML: an array of tables [`Rule`] with the name `rule`.
 pub const BUILT_IN: &str = include_str!("rules/rules.toml");
@@ -48,6 +48,10 @@ pub struct Rule {
     #[serde(default)]
     #[schemars(extend("examples" = [["temperature"]]))]
     pub members: Vec<MemberPath>,
+    /// Members and their words: a request that has one of them is not edited.
+    #[serde(default)]
+    #[schemars(extend("examples" = [{"reasoning_effort": ["none"]}]))]
+    pub unless: BTreeMap<String, Vec<String>>,
     /// The edit of a request.
     #[schemars(example = &"drop")]
     pub action: Action,
@@ -67,11 +71,20 @@ pub enum Action {
     Drop,
     /// The members are left out where the object also has a member of this name.
     DropBeside(String),
+    /// The members get the value where the object also has the other member, which is not an empty
+    /// list.
+    SetBeside {
+        /// The name of the other member.
+        other: String,
+        /// The value to send.
+        value: serde_json::Value,
+    },
     /// The members get this name. A member that has it already is kept instead.
     Rename(String),
     /// The members get this value where they are missing.
     Default(serde_json::Value),
-    /// Other words than `known` are replaced as `instead` says, or left out.
+    /// Other words than `known` are replaced as `instead` says, or left out. The word of an object
+    /// is its `type`.
     Words {
         /// The words that the server takes.
         known: Vec<String>,
@@ -96,8 +109,12 @@ pub enum Action {
     MergeSystem,
     /// A message of the assistant stands between the results of calls and a message of the user.
     AnswerResults,
+    /// A message of the user follows a last message of the assistant.
+    NoPrefill,
     /// Explicit breakpoints of the prompt cache are sent in OpenAI's protocols.
     CacheBreakpoints,
+    /// The schema of the output becomes an instruction, and the output any JSON object.
+    SchemaAsText,
     /// The gateway ends answers at the stop sequences, which are not sent.
     ApplyStops,
 }
@@ -111,6 +128,8 @@ impl Action {
                 | Self::Reasons
                 | Self::MergeSystem
                 | Self::AnswerResults
+                | Self::NoPrefill
+                | Self::SchemaAsText
                 | Self::CacheBreakpoints
                 | Self::ApplyStops
         )
@@ -118,14 +137,14 @@ impl Action {
 
     /// Returns true if it may add members to requests that do not have them.
     fn adds_members(&self) -> bool {
-        matches!(self, Self::Default(_))
+        matches!(self, Self::Default(_) | Self::SetBeside { .. })
     }
 
     /// Returns the name of the member that an edit of `path` adds.
     fn new_name(&self, path: &MemberPath) -> Option<String> {
         match self {
             Self::Rename(to) => Some(to.clone()),
-            Self::Default(_) => Some(path.first().to_owned()),
+            Self::Default(_) | Self::SetBeside { .. } => Some(path.first().to_owned()),
             _ => None,
         }
     }
@@ -137,6 +156,7 @@ impl fmt::Display for Action {
         match self {
             Self::Drop => f.write_str("left out"),
             Self::DropBeside(name) => write!(f, "left out beside `{name}`"),
+            Self::SetBeside { other, value } => write!(f, "`{value}` beside `{other}`"),
             Self::Rename(name) => write!(f, "sent as `{name}`"),
             Self::Default(value) => write!(f, "`{value}` if absent"),
             Self::Words { known, instead } => {
@@ -157,6 +177,8 @@ impl fmt::Display for Action {
             Self::AnswerResults => {
                 f.write_str("the assistant says something between results and the user")
             }
+            Self::SchemaAsText => f.write_str("the schema of the output is an instruction"),
+            Self::NoPrefill => f.write_str("a message of the user is the last one"),
             Self::ApplyStops => f.write_str("the gateway applies stop sequences"),
             Self::CacheBreakpoints => {
                 f.write_str("cache breakpoints are `prompt_cache_breakpoint`")
@@ -178,6 +200,9 @@ impl fmt::Display for Rule {
         }
         if !self.except.is_empty() {
             write!(f, ", not {}", listed(&self.except))?;
+        }
+        for (member, words) in &self.unless {
+            write!(f, "; not where `{member}` is `{}`", words.join("` or `"))?;
         }
         write!(f, " ({})", self.source)
     }
@@ -214,6 +239,9 @@ impl Rule {
             }
             _ => {}
         }
+        if !self.unless.is_empty() && !self.action.edits_members() {
+            return Err(format!("'{id}': unless: it has no meaning for this action"));
+        }
         if let Action::Range {
             least: Some(least),
             most: Some(most),
@@ -233,6 +261,15 @@ impl Rule {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// Returns true if a request has a member that excepts it.
+    fn excepts(&self, body: &Splice<'_>) -> bool {
+        self.unless.iter().any(|(member, words)| {
+            let path: Vec<_> = member.split('.').collect();
+            let word = body.value(&path).and_then(edit::text);
+            word.is_some_and(|word| words.contains(&word))
+        })
     }
 
     fn is_for(&self, model: &str) -> bool {
@@ -268,6 +305,8 @@ impl Rules {
                 Action::Reasons => encoding.reasons = true,
                 Action::MergeSystem => encoding.merge_system = true,
                 Action::AnswerResults => encoding.answer_results = true,
+                Action::NoPrefill => encoding.no_prefill = true,
+                Action::SchemaAsText => encoding.schema_as_text = true,
                 Action::CacheBreakpoints => encoding.cache_breakpoints = true,
                 Action::ApplyStops => encoding.apply_stops = true,
                 _ => {}
@@ -280,7 +319,8 @@ impl Rules {
     #[must_use]
     pub fn drops(&self, model: &str, member: &str) -> bool {
         self.of_model(model).any(|rule| {
-            rule.action == Action::Drop && rule.members.iter().any(|path| path.as_str() == member)
+            let is_always = rule.action == Action::Drop && rule.unless.is_empty();
+            is_always && rule.members.iter().any(|path| path.as_str() == member)
         })
     }
 

@@ -265,7 +265,7 @@ fn own_settings_override_the_preset() {
 base_url = "https://proxy.example/mistral"
 api_key = { file = "/run/key" }
 auth = { header = "x-key" }
-quirks = { drop_members = ["logit_bias", "prompt_cache_retention", "safety_identifier", "seed", "store", "user", "verbosity"], max_tokens_name = "max_tokens", no_stream_options = true, path_prefix = "/v1", system_not_developer = true, tool_ids = "any" }
+quirks = { drop_members = ["logit_bias", "logprobs", "prompt_cache_retention", "safety_identifier", "seed", "service_tier", "store", "top_logprobs", "user", "verbosity"], max_tokens_name = "max_tokens", no_stream_options = true, path_prefix = "/v1", system_not_developer = true, tool_ids = "any" }
 "#
     );
     let key = Credential::x_api_key("key").unwrap();

@@ -2,10 +2,9 @@
 
 use memchr::memmem;
 use serde_json::Value;
-use wire::{MemberEdit, MemberPath, Splice};
-
 use vendor::Protocol;
 use vendor::envelope::Envelope;
+use wire::{MemberEdit, MemberPath, Splice};
 
 /// Marks the seals of the answers of one upstream, so that a later request brings them back to it
 /// alone. The mark is a prefix; each piece of a signature that comes in several gets it.

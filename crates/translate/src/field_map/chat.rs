@@ -1,8 +1,9 @@
 //! The dispositions of the fields of a Chat Completions request.
 
+use vendor::Protocol;
+
 use super::Disposition::{Dropped, Mapped, Refused};
 use super::{BY_GATEWAY, Disposition, NOT_NEEDED, Row};
-use vendor::Protocol;
 
 /// A field with its dispositions for Responses and Messages.
 const fn row(field: &'static str, responses: Disposition, messages: Disposition) -> Row {

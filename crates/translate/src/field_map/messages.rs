@@ -1,8 +1,9 @@
 //! The dispositions of the fields of a Messages request.
 
+use vendor::Protocol;
+
 use super::Disposition::{Dropped, Mapped, Refused};
 use super::{BY_GATEWAY, Disposition, NOT_NEEDED, Row};
-use vendor::Protocol;
 
 /// A field with its dispositions for Responses and Chat Completions.
 const fn row(field: &'static str, responses: Disposition, chat: Disposition) -> Row {

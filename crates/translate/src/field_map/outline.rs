@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::Value;
+use vendor::Protocol;
 use wire::Cursor;
 
 use super::TAGS;
 use super::table::{self, Node};
-use vendor::Protocol;
 
 /// The parts of a client's request by which the [rows](super::rows) decide: its members, their kinds
 /// and keywords, but none of its long texts.

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{Disposition, Row, When, rows};
 use vendor::Protocol;
+
+use super::{Disposition, Row, When, rows};
 
 /// Renders the table as Markdown.
 #[must_use]

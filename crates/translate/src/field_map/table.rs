@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use super::{Row, chat, messages, responses};
 use vendor::Protocol;
+
+use super::{Row, chat, messages, responses};
 
 /// All rows.
 pub(super) struct Table {

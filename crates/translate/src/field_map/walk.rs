@@ -1,11 +1,11 @@
 //! Walks through a request, and finds the fields that a translation drops or refuses.
 
+use vendor::Protocol;
 use wire::{ApiError, Code, ErrorKind, Path};
 
 use super::outline::{Outline, Part};
 use super::table::{self, Node};
 use super::{Disposition, TAGS};
-use vendor::Protocol;
 
 impl Outline<'_> {
     /// Returns the names of the fields that a translation for `upstream` drops, each once.

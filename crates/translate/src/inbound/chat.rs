@@ -9,11 +9,11 @@ use engine::{
     TextRequest, ToolChoice, ToolResult, Turn, UserPart, Verbosity,
 };
 use serde_json::Value;
+use vendor::envelope::DETAILS;
+use vendor::envelope::is_envelope;
 use wire::{ApiError, Object, TextOr, WordOr};
 
 use super::{ClientProtocol, Inbound, Stamp, shared};
-use vendor::envelope::DETAILS;
-use vendor::envelope::is_envelope;
 
 /// The Chat Completions protocol on the client side.
 pub struct Chat;

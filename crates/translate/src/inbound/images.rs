@@ -7,9 +7,8 @@ use engine::{
 };
 use images::{Encoder, Event, Generation, Operation, Settled, TokensDetails, Usage};
 use uuid::Builder;
-use wire::ApiError;
-
 use vendor::in_stream;
+use wire::ApiError;
 
 /// Converts a request to the neutral form. `edit` holds the input images of an edit.
 ///

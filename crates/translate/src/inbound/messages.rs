@@ -11,11 +11,11 @@ use messages::{
     Source, StopReason, Thinking, Tool, Usage, ValidCount, ValidRequest,
 };
 use serde_json::json;
+use vendor::call_id;
 use wire::{ApiError, TextOr};
 
 use self::user_blocks::{UserBlocks, extra};
 use super::{ClientProtocol, Inbound, Stamp, shared};
-use vendor::call_id;
 
 /// The Messages protocol on the client side.
 pub struct Messages;

@@ -15,6 +15,8 @@ use responses::{
     Usage, ValidRequest,
 };
 use serde_json::{Value, json};
+use vendor::call_id;
+use vendor::envelope::is_envelope;
 use wire::{ApiError, Object, TextOr, WordOr};
 
 use self::encoder::{OURS, SEALS, ToolEncoder};
@@ -22,8 +24,6 @@ use self::freeform::INPUT;
 use self::other_calls::{OtherCall, other_call};
 use self::tools::{ClientTools, SEARCH, namespace_of};
 use super::{ClientProtocol, Inbound, Stamp, shared};
-use vendor::call_id;
-use vendor::envelope::is_envelope;
 
 /// The Responses protocol on the client side.
 pub struct Responses;

@@ -61,6 +61,8 @@ wire::text_enum! {
         Temperature = "temperature",
         /// Nucleus sampling.
         TopP = "top_p",
+        /// The probabilities of tokens, where a model that reasons has none.
+        Logprobs = "logprobs",
         /// Top-k sampling.
         TopK = "top_k",
         /// Earlier reasoning that the upstream would not accept.
@@ -85,7 +87,7 @@ wire::text_enum! {
         Arguments = "arguments",
         /// Breakpoints of the prompt cache, which the model does not know or not in this place.
         CacheBreakpoint = "cache_breakpoint",
-        /// The sequence of roles: a message of the assistant was added that it did not say.
+        /// The sequence of roles: a message was added that nobody has sent.
         RoleSequence = "role_sequence",
         /// The promise that output matches its schema exactly, where the schema does not permit it.
         Strict = "strict",

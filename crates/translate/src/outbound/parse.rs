@@ -7,10 +7,10 @@ mod readers;
 mod stream_parser;
 
 use engine::{EngineError, TextEvent, Usage};
+use vendor::{ErrorMarkers, Protocol, engine_error, unreadable, usage};
 use wire::lenient::Halves;
 
 use self::stream_parser::StreamParser;
-use vendor::{ErrorMarkers, Protocol, engine_error, unreadable, usage};
 
 /// Parses the stream of an upstream.
 ///

@@ -1,5 +1,6 @@
 //! Applies rules to an encoded request.
 
+use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 use wire::{MemberEdit, MemberPath, ObjectView, Splice};
 
@@ -15,6 +16,9 @@ pub(super) fn edit<'a>(
     // Most rules concern a top-level member that most requests do not have.
     let mut names: Option<Vec<String>> = None;
     for rule in rules.filter(|rule| rule.action.edits_members()) {
+        if rule.excepts(&Splice::new(edited.as_deref().unwrap_or(body))) {
+            continue;
+        }
         for path in &rule.members {
             let names = names.get_or_insert_with(|| Splice::new(body).names());
             if !names.iter().any(|name| name == path.first()) && !rule.action.adds_members() {
@@ -46,11 +50,20 @@ fn edit_of(
     object: &ObjectView<'_>,
 ) -> Option<(MemberEdit, bool)> {
     let found = object.get(path.name());
-    if let Action::Default(value) = action {
-        return match found {
-            None => Some((MemberEdit::Set(value.to_string()), false)),
-            Some(_) => None,
-        };
+    match action {
+        Action::Default(value) => {
+            return match found {
+                None => Some((MemberEdit::Set(value.to_string()), false)),
+                Some(_) => None,
+            };
+        }
+        Action::SetBeside { other, value } => {
+            let value = value.to_string();
+            let beside = object.get(other).filter(|other| !is_nothing(other));
+            let differs = found.is_none_or(|found| found != value.as_bytes());
+            return (beside.is_some() && differs).then_some((MemberEdit::Set(value), true));
+        }
+        _ => {}
     }
     let found = found?;
     match action {
@@ -62,7 +75,7 @@ fn edit_of(
         Action::Rename(to) if object.get(to).is_some() => Some((MemberEdit::Remove, true)),
         Action::Rename(to) => Some((MemberEdit::Rename(to.clone()), false)),
         Action::Words { known, instead } => {
-            let word = text(found)?;
+            let word = text(found).or_else(|| kind(found))?;
             if known.contains(&word) {
                 return None;
             }
@@ -90,8 +103,19 @@ fn edit_of(
     }
 }
 
+/// Returns true for null and for an empty list.
+fn is_nothing(json: &[u8]) -> bool {
+    serde_json::from_slice::<Option<Vec<&RawValue>>>(json)
+        .is_ok_and(|list| list.is_none_or(|list| list.is_empty()))
+}
+
+/// The `type` of a JSON object.
+fn kind(json: &[u8]) -> Option<String> {
+    text(Splice::new(json).value(&["type"])?)
+}
+
 /// The text of a JSON string.
-fn text(json: &[u8]) -> Option<String> {
+pub(super) fn text(json: &[u8]) -> Option<String> {
     serde_json::from_slice(json).ok()
 }
 
@@ -158,6 +182,42 @@ mod tests {
     }
 
     #[test]
+    fn a_member_gets_a_value_beside_another_one() {
+        let rule = r#"{"id":"r","members":["effort"],"action":{"set_beside":{"other":"tools","value":"none"}}}"#;
+        for (body, expected) in [
+            (
+                r#"{"tools":[{}],"effort":"high"}"#,
+                r#"{"tools":[{}],"effort":"none"}"#,
+            ),
+            (r#"{"tools":[{}]}"#, r#"{"effort":"none","tools":[{}]}"#),
+        ] {
+            let (edited, changed) = edited(rule, body);
+            assert_eq!((edited.as_str(), changed.len()), (expected, 1));
+        }
+        for body in [
+            r#"{"tools":[],"effort":"high"}"#,
+            r#"{"tools":null}"#,
+            r#"{"tools":[{}],"effort":"none"}"#,
+        ] {
+            assert_eq!(edited(rule, body), (body.to_owned(), vec![]));
+        }
+    }
+
+    #[test]
+    fn a_rule_has_exceptions_by_words_of_the_request() {
+        let rule = r#"{"id":"r","members":["top_p"],"unless":{"effort":["none"],"reasoning.effort":["none"]},"action":"drop"}"#;
+        for kept in [
+            r#"{"effort":"none","top_p":1}"#,
+            r#"{"reasoning":{"effort":"none"},"top_p":1}"#,
+        ] {
+            assert_eq!(edited(rule, kept).0, kept);
+        }
+        for lost in [r#"{"effort":"low","top_p":1}"#, r#"{"top_p":1}"#] {
+            assert_eq!(edited(rule, lost).1, ["top_p"]);
+        }
+    }
+
+    #[test]
     fn a_renamed_member_keeps_its_value_and_gives_way_to_one_of_that_name() {
         let rule = r#"{"id":"r","members":["messages[].reasoning_content"],"action":{"rename":"reasoning"}}"#;
         let body =
@@ -185,6 +245,7 @@ mod tests {
     #[test]
     fn words_and_numbers_become_what_the_server_takes() {
         let words = r#"{"id":"r","members":["effort"],"action":{"words":{"known":["low","high"],"instead":{"max":"high"}}}}"#;
+        let choice = r#"{"id":"r","members":["tool_choice"],"action":{"words":{"known":["auto"],"instead":{"function":"auto"}}}}"#;
         let range = r#"{"id":"r","members":["n"],"action":{"range":{"least":16,"most":99.5}}}"#;
         let label = r#"{"id":"r","members":["user"],"action":{"label":3}}"#;
         for (rule, body, expected, is_named) in [
@@ -192,6 +253,12 @@ mod tests {
             (words, r#"{"effort":"max"}"#, r#"{"effort":"high"}"#, true),
             (words, r#"{"effort":"none"}"#, "{}", true),
             (words, r#"{"effort":null}"#, r#"{"effort":null}"#, false),
+            (
+                choice,
+                r#"{"tool_choice":{"type":"function","function":{"name":"f"}}}"#,
+                r#"{"tool_choice":"auto"}"#,
+                true,
+            ),
             (range, r#"{"n":1}"#, r#"{"n":16}"#, true),
             (range, r#"{"n":100}"#, r#"{"n":99.5}"#, true),
             (range, r#"{"n":20.50}"#, r#"{"n":20.50}"#, false),

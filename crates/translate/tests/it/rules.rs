@@ -185,6 +185,14 @@ fn an_effort_becomes_one_that_the_model_knows() {
         (Some("sglang"), Chat, "glm-5", "max", "high"),
         (Some("vllm"), Chat, "gpt-oss-120b", "xhigh", "high"),
         (Some("lm-studio"), Chat, "qwen3", "medium", "medium"),
+        (Some("groq"), Chat, "qwen/qwen3-32b", "low", "default"),
+        (Some("groq"), Chat, "openai/gpt-oss-120b", "max", "high"),
+        (Some("mistral"), Chat, "mistral-small-latest", "low", "high"),
+        (Some("gemini"), Chat, "gemini-3-pro", "max", "high"),
+        (Some("xai"), Responses, "grok-4.6", "max", "xhigh"),
+        (None, Responses, "gpt-5.2", "max", "xhigh"),
+        (None, Responses, "gpt-5.1-codex-max", "max", "xhigh"),
+        (None, Responses, "gpt-5-pro-2025-10-06", "high", "high"),
         (None, Responses, "o4-mini", "max", "high"),
         (None, Chat, "gpt-5-mini", "xhigh", "high"),
         (None, Responses, "gpt-5.1", "max", "high"),
@@ -197,6 +205,185 @@ fn an_effort_becomes_one_that_the_model_knows() {
             (json!(sent), is_changed),
             "{model}"
         );
+    }
+}
+
+/// Efforts that turn reasoning off, or have no place beside tools:
+/// <https://github.com/openai/openai-openapi/issues/541>,
+/// <https://platform.claude.com/docs/en/models/sonnet-5-5/migration-guide>
+#[test]
+fn a_model_that_always_thinks_is_not_told_to_stop() {
+    for (upstream, model, asked, sent) in [
+        (Messages, "claude-opus-5-5", "disabled", "adaptive"),
+        (
+            Messages,
+            "claude-sonnet-5-5-20261015",
+            "disabled",
+            "between_tools",
+        ),
+        (Messages, "claude-opus-4-8", "disabled", "disabled"),
+    ] {
+        let fields = json!({ "model": model, "reasoning_effort": "none" });
+        let (body, _) = served(Chat, (None, upstream), &body(Chat, fields));
+        assert_eq!(body["thinking"]["type"], sent, "{model} {asked}");
+    }
+    let tools = json!([{ "type": "function", "function": { "name": "f", "parameters": { "type": "object" } } }]);
+    for (preset, model, effort) in [
+        (Some("openai"), "gpt-5.5", json!("none")),
+        (Some("openai"), "gpt-5.1", json!("low")),
+        (None, "gpt-5.5", json!("low")),
+    ] {
+        let fields = json!({ "model": model, "tools": tools, "reasoning_effort": "low" });
+        let (sent, _) = served(Chat, (preset, Chat), &body(Chat, fields));
+        assert_eq!(sent["reasoning_effort"], effort, "{model}");
+    }
+}
+
+/// "When reasoning effort is not none, remove temperature, top_p, and top_logprobs":
+/// <https://developers.openai.com/api/docs/guides/deployment-checklist>
+#[test]
+fn sampling_stays_while_a_model_does_not_reason() {
+    for (model, effort, temperature) in [
+        ("gpt-5.2", json!("none"), json!(0.3)),
+        ("gpt-5.2", json!("low"), Value::Null),
+        ("gpt-5-mini", json!("low"), Value::Null),
+    ] {
+        let fields = json!({ "model": model, "temperature": 0.3, "reasoning_effort": effort,
+            "logprobs": true, "top_logprobs": 2 });
+        let (sent, dropped) = served(Chat, (None, Responses), &body(Chat, fields));
+        assert_eq!(sent["temperature"], temperature, "{model}");
+        let included = sent["include"].to_string().contains("logprobs");
+        assert_eq!(included, temperature != Value::Null, "{model} {dropped:?}");
+        assert_eq!(included, !dropped.contains(&"logprobs".to_owned()));
+    }
+}
+
+/// "Forcing a tool call … returns a 400 error", and so does a prefill:
+/// <https://platform.claude.com/docs/en/models/fable-5-1/migration-guide>
+#[test]
+fn the_newest_claude_models_are_neither_forced_nor_prefilled() {
+    let tools = json!([{ "type": "function", "function": { "name": "f", "parameters": { "type": "object" } } }]);
+    let named = json!({ "type": "function", "function": { "name": "f" } });
+    for (model, sent) in [
+        ("claude-opus-5-5", json!({ "type": "auto" })),
+        ("claude-sonnet-4-6", json!({ "type": "tool", "name": "f" })),
+    ] {
+        let fields = json!({ "model": model, "tools": tools, "tool_choice": named });
+        let (body, _) = served(Chat, (None, Messages), &body(Chat, fields));
+        assert_eq!(body["tool_choice"], sent, "{model}");
+    }
+    let messages =
+        json!([{ "role": "user", "content": "Count." }, { "role": "assistant", "content": "1, " }]);
+    for (model, last) in [
+        ("claude-sonnet-4-6", "user"),
+        ("claude-sonnet-4-5", "assistant"),
+    ] {
+        let request = json!({ "model": model, "messages": messages });
+        let (sent, dropped) = served(Chat, (None, Messages), &request);
+        assert_eq!(roles(&sent).last(), Some(&last), "{model}");
+        assert_eq!(dropped.is_empty(), last == "assistant");
+    }
+}
+
+/// "This response_format type is unavailable now": <https://api-docs.deepseek.com/guides/json_mode>
+#[test]
+fn a_schema_becomes_an_instruction_for_deepseek() {
+    let schema = json!({ "type": "object", "properties": { "a": { "type": "integer" } } });
+    let fields = json!({ "model": "deepseek-chat", "response_format": { "type": "json_schema",
+        "json_schema": { "name": "n", "schema": schema } } });
+    let (sent, dropped) = served(Chat, (Some("deepseek"), Chat), &body(Chat, fields));
+    assert_eq!(sent["response_format"], json!({ "type": "json_object" }));
+    let instruction = sent["messages"][0]["content"].as_str().unwrap();
+    assert!(instruction.contains(&schema.to_string()), "{instruction}");
+    assert_eq!(dropped, ["json_schema"]);
+}
+
+/// <https://docs.mistral.ai/api/endpoint/chat>, <https://ai.google.dev/gemini-api/docs/openai>,
+/// <https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/670>,
+/// <https://docs.x.ai/developers/model-capabilities/text/reasoning>
+#[test]
+fn members_become_what_each_vendor_takes() {
+    let choice = json!({ "type": "function", "function": { "name": "f" } });
+    let tools = json!([{ "type": "function", "function": { "name": "f", "parameters": { "type": "object" } } }]);
+    for (preset, model, member, asked, sent) in [
+        ("mistral", "m", "seed", json!(7), ("random_seed", json!(7))),
+        (
+            "gemini",
+            "gemini-3-pro",
+            "seed",
+            json!(7),
+            ("seed", Value::Null),
+        ),
+        (
+            "gemini",
+            "gemini-3-pro",
+            "presence_penalty",
+            json!(1),
+            ("presence_penalty", Value::Null),
+        ),
+        (
+            "xai",
+            "grok-4.5",
+            "presence_penalty",
+            json!(1),
+            ("presence_penalty", Value::Null),
+        ),
+        (
+            "xai",
+            "grok-2",
+            "presence_penalty",
+            json!(1),
+            ("presence_penalty", json!(1.0)),
+        ),
+        (
+            "groq",
+            "m",
+            "service_tier",
+            json!("priority"),
+            ("service_tier", Value::Null),
+        ),
+        (
+            "lm-studio",
+            "m",
+            "tool_choice",
+            choice.clone(),
+            ("tool_choice", json!("required")),
+        ),
+        (
+            "deepseek",
+            "deepseek-reasoner",
+            "tool_choice",
+            choice.clone(),
+            ("tool_choice", json!("auto")),
+        ),
+        (
+            "deepseek",
+            "deepseek-chat",
+            "tool_choice",
+            choice.clone(),
+            ("tool_choice", choice.clone()),
+        ),
+        (
+            "lm-studio",
+            "m",
+            "response_format",
+            json!({ "type": "json_object" }),
+            ("response_format", json!({ "type": "text" })),
+        ),
+    ] {
+        let fields = json!({ "model": model, "tools": tools, member: asked });
+        let (body, _) = served(Chat, (Some(preset), Chat), &body(Chat, fields));
+        let (name, value) = sent;
+        assert_eq!(
+            body.get(name).cloned().unwrap_or_default(),
+            value,
+            "{preset} {member}"
+        );
+    }
+    for preset in ["vllm", "ollama"] {
+        let (sent, dropped) = served(Chat, (Some(preset), Chat), &called(Chat));
+        assert_eq!(sent["messages"][1]["reasoning"], "Hm.");
+        assert_eq!(dropped, Vec::<String>::new());
     }
 }
 

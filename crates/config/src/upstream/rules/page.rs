@@ -211,11 +211,12 @@ rules_off = [\"open-model-system\"]
 rules = [{ id = \"house-sampling\", models = [\"house-*\"], members = [\"top_p\", \"temperature\"], action = \"drop\" }]
 ```
 
-The actions are `\"drop\"`, `{ drop_beside = \"other\" }`, `{ rename = \"name\" }`, `{ default = 1 }`,
+The actions are `\"drop\"`, `{ drop_beside = \"other\" }`, `{ set_beside = { other = \"name\", value = 1 } }`,
+`{ rename = \"name\" }`, `{ default = 1 }`,
 `{ words = { known = [\"low\"], instead = { max = \"low\" } } }`, `{ range = { least = 0, most = 1 } }` and
 `{ label = 64 }` for members, which may be nested: `messages[].name`. Without members there are
-`{ thinking = \"adaptive\" }`, `\"reasons\"`, `\"merge_system\"`, `\"answer_results\"`, `\"cache_breakpoints\"` and `\"apply_stops\"`; these
-are for translated requests only. `sluicegate presets NAME` shows the rules of a preset, and `sluicegate check` the rules of each target.
+`{ thinking = \"adaptive\" }`, `\"reasons\"`, `\"merge_system\"`, `\"answer_results\"`, `\"no_prefill\"`, `\"schema_as_text\"`,
+`\"cache_breakpoints\"` and `\"apply_stops\"`; these are for translated requests only. `sluicegate presets NAME` shows the rules of a preset, and `sluicegate check` the rules of each target.
 
 | rule | presets | protocols | models | what is done | read |
 |---|---|---|---|---|---|

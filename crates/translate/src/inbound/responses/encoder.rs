@@ -3,11 +3,11 @@
 use engine::TextEvent;
 use responses::{Encoder, Event, Request};
 use serde_json::{Value, json};
+use vendor::envelope::is_envelope;
 use wire::{ApiError, Object};
 
 use super::freeform::InputReader;
 use super::tools::{ClientTool, ClientTools, Kind};
-use vendor::envelope::is_envelope;
 
 /// An encoder of Responses that knows the tools of the client.
 #[derive(Debug)]

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use engine::{AssistantPart, TextRequest, ToolCall, Turn, UserPart};
+use vendor::call_id;
 
 use super::{DroppedField, DroppedFields};
-use vendor::call_id;
 
 /// Returns the request with ids of calls that occur once, and each result directly behind its call.
 ///

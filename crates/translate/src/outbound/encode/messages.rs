@@ -12,11 +12,11 @@ use messages::{
     Source, TextBlock, ThinkingBlock, Tool, ToolChoice, ToolResultBlock, ToolUseBlock, UrlSource,
 };
 use serde_json::json;
+use vendor::Protocol;
+use vendor::envelope::is_envelope;
 use wire::{DataUrl, Json, Object, TextOr};
 
 use super::{DroppedField, DroppedFields, Settings, names, schema, stops};
-use vendor::Protocol;
-use vendor::envelope::is_envelope;
 
 pub(super) fn request(
     request: &TextRequest,
@@ -28,7 +28,10 @@ pub(super) fn request(
         .as_ref()
         .or(request.labels.safety_identifier.as_ref());
     let sampling = sampling(&request.sampling, settings, dropped);
-    let mut body = Request::new(request.model.clone(), messages(&request.turns, dropped)?);
+    let mut body = Request::new(
+        request.model.clone(),
+        messages(&request.turns, settings, dropped)?,
+    );
     body.max_tokens = Some(super::count(
         request
             .max_output_tokens
@@ -102,13 +105,22 @@ fn system(request: &TextRequest) -> Option<TextOr<InputBlock>> {
     }
 }
 
-fn messages(turns: &[Turn], dropped: &mut DroppedFields) -> Result<Vec<InputMessage>, EngineError> {
+fn messages(
+    turns: &[Turn],
+    settings: &Settings,
+    dropped: &mut DroppedFields,
+) -> Result<Vec<InputMessage>, EngineError> {
     let mut messages = Vec::new();
     for turn in turns {
         match turn {
             Turn::System(text) if is_blank(text) || messages.is_empty() => {}
             Turn::System(_) => dropped.add(DroppedField::SystemPosition),
-            Turn::User(parts) => add(&mut messages, Role::User, blocks(parts)?),
+            Turn::User(parts) => {
+                let blocks = blocks(parts)?;
+                if !blocks.is_empty() {
+                    add(&mut messages, Role::User, blocks);
+                }
+            }
             Turn::Tool(result) => add(&mut messages, Role::User, vec![tool_result(result)?]),
             Turn::Assistant(parts) => {
                 let blocks = assistant_blocks(parts, dropped)?;
@@ -118,17 +130,23 @@ fn messages(turns: &[Turn], dropped: &mut DroppedFields) -> Result<Vec<InputMess
             }
         }
     }
-    trim_prefill(&mut messages);
-    match messages.first() {
-        None => return Err(super::empty_conversation()),
-        Some((Role::Assistant, _)) => {
-            return Err(super::unsupported(
-                "The conversation has to begin with the user for this model.",
-            ));
-        }
-        Some(_) => {}
+    let is_assistants = |message: &(Role, _)| message.0 == Role::Assistant;
+    let (Some(begins), Some(ends)) = (
+        messages.first().map(is_assistants),
+        messages.last().map(is_assistants),
+    ) else {
+        return Err(super::empty_conversation());
+    };
+    if ends && settings.quirks.no_prefill {
+        messages.push((Role::User, vec![text(CONTINUE)]));
+        dropped.add(DroppedField::RoleSequence);
     }
-    messages.into_iter().map(message).collect()
+    trim_prefill(&mut messages);
+    if begins {
+        messages.insert(0, (Role::User, vec![text(BEGIN)]));
+        dropped.add(DroppedField::RoleSequence);
+    }
+    Ok(messages.into_iter().map(message).collect())
 }
 
 /// Removes the white space at the end of a text that the model is to continue, which the API
@@ -150,17 +168,12 @@ fn add(messages: &mut Vec<(Role, Vec<InputBlock>)>, role: Role, blocks: Vec<Inpu
     }
 }
 
-fn message((role, mut blocks): (Role, Vec<InputBlock>)) -> Result<InputMessage, EngineError> {
-    if blocks.is_empty() {
-        return Err(super::unsupported(
-            "Each turn of the user needs content for this model.",
-        ));
-    }
+fn message((role, mut blocks): (Role, Vec<InputBlock>)) -> InputMessage {
     // Tool results have to precede the other blocks of a user message.
     blocks.sort_by_key(|block| !matches!(block, InputBlock::ToolResult(_)));
     let mut message = InputMessage::new(role);
     message.content = Some(TextOr::List(blocks));
-    Ok(message)
+    message
 }
 
 /// Encodes parts of a user message or a tool result. Blank texts are left out, because the API
@@ -420,3 +433,8 @@ fn call_id(id: &str) -> String {
 fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
+
+/// The message of the user that stands before a conversation which the assistant has begun.
+const BEGIN: &str = "(The conversation begins with the assistant.)";
+/// The message of the user behind a text that the model cannot continue as its own.
+const CONTINUE: &str = "Continue from where your last message ends.";

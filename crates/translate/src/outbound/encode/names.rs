@@ -5,7 +5,6 @@ use std::collections::HashMap;
 
 use engine::{AssistantPart, TextEvent, TextRequest, ToolChoice, Turn};
 use sha2::{Digest as _, Sha256};
-
 use vendor::Protocol;
 
 /// The names of tools that were replaced for an upstream, to restore them in its answer.

@@ -24,8 +24,13 @@ pub struct Quirks {
     /// True if Chat Completions needs a message of the assistant between the results of calls and a
     /// message of the user.
     pub answer_results: bool,
+    /// True if the last message of Messages has to be one of the user
+    /// (<https://platform.claude.com/docs/en/build-with-claude/prompt-engineering/prefill-claudes-response>).
+    pub no_prefill: bool,
     /// True if OpenAI's protocols have explicit breakpoints of the prompt cache for the model.
     pub cache_breakpoints: bool,
+    /// True if Chat Completions takes no schema for the output, so that it becomes an instruction.
+    pub schema_as_text: bool,
     /// True if Chat Completions has no stop sequences for the model, so that the gateway applies
     /// them.
     pub apply_stops: bool,
@@ -86,7 +91,9 @@ impl Quirks {
         reasons: false,
         merge_system: false,
         answer_results: false,
+        no_prefill: false,
         cache_breakpoints: false,
+        schema_as_text: false,
         apply_stops: false,
     };
 

@@ -8,11 +8,11 @@ use responses::{
     ReasoningPart, RefusalPart, Request, Role, Summary, TextOptions, TextPart, Tool, ToolChoice,
     ToolChoiceObject, ToolMode, Verbosity,
 };
+use vendor::envelope::is_envelope;
 use wire::TextOr;
 
 use super::{DroppedField, DroppedFields, ERROR_PREFIX, SCHEMA_NAME, Settings, schema};
 use crate::outbound::signed;
-use vendor::envelope::is_envelope;
 
 pub(super) fn request(
     request: &TextRequest,
@@ -39,7 +39,7 @@ pub(super) fn request(
     body.reasoning = reasoning(&request.reasoning);
     // The gateway stores nothing, so the upstream must not store anything either.
     body.store = Some(false);
-    body.include = include(request, settings);
+    body.include = include(request, settings, dropped);
     body.top_logprobs = super::alternatives(request);
     body.user.clone_from(&request.user);
     let labels = &request.labels;
@@ -64,14 +64,24 @@ fn cap(request: &TextRequest, dropped: &mut DroppedFields) -> Option<i64> {
 /// Requests log probabilities, and the reasoning in encrypted form, in which it can be sent back, since nothing is stored
 /// (<https://platform.openai.com/docs/guides/reasoning#encrypted-reasoning-items>). Models that do
 /// not reason refuse it.
-fn include(request: &TextRequest, settings: &Settings) -> Option<Vec<String>> {
+fn include(
+    request: &TextRequest,
+    settings: &Settings,
+    dropped: &mut DroppedFields,
+) -> Option<Vec<String>> {
     let reasoning = &request.reasoning;
     let reasons = match reasoning.effort {
         Some(effort) => effort != engine::Effort::None,
         None => reasoning.encrypted || settings.quirks.reasons,
     };
     let sealed = (settings.sealed && reasons).then_some(Request::ENCRYPTED_REASONING);
-    let logprobs = request.logprobs.map(|_| Request::LOGPROBS);
+    // A model that reasons has none (<https://developers.openai.com/api/docs/guides/deployment-checklist>).
+    let has_logprobs = !(settings.quirks.reasons && reasons);
+    if request.logprobs.is_some() && !has_logprobs {
+        dropped.add(DroppedField::Logprobs);
+    }
+    let logprobs = request.logprobs.filter(|_| has_logprobs);
+    let logprobs = logprobs.map(|_| Request::LOGPROBS);
     let included: Vec<_> = sealed
         .into_iter()
         .chain(logprobs)

@@ -1,9 +1,9 @@
 //! Stop sequences: those that an upstream takes, and those that the gateway applies to its answer.
 
 use engine::{EngineError, TextRequest};
+use vendor::Protocol;
 
 use super::Settings;
-use vendor::Protocol;
 
 /// Returns the stop sequences that the upstream gets.
 pub(super) fn sent(

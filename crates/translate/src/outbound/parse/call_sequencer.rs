@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use engine::{EngineError, TextEvent};
 use serde::de::IgnoredAny;
-
 use vendor::call_id;
 use vendor::malformed;
 

@@ -1,12 +1,12 @@
 //! Parses the answers of upstreams into neutral events.
 
 use engine::{EngineError, Stop, TextEvent, Usage};
+use vendor::{engine_error, text, usage};
 use wire::lenient::{AnswerReader, OtherContent, ReadError, Update};
 
 use super::call_sequencer::CallSequencer;
 use crate::outbound::chat_seals::ChatSeals;
 use crate::outbound::signature;
-use vendor::{engine_error, text, usage};
 
 /// A lenient reader with the facts that neutral events need.
 pub(super) trait NeutralReader: AnswerReader {
