@@ -101,10 +101,20 @@ pub enum Action {
     },
     /// Texts with more characters than this are replaced by a hash, the same for the same text.
     Label(usize),
+    /// Email addresses and telephone numbers are replaced by a hash, the same for the same text.
+    HideAddresses,
     /// Thinking is requested in this form of Messages.
     Thinking(ThinkingForm),
     /// The model reasons also if the request sets no effort.
     Reasons,
+    /// The model does not reason, and refuses an effort.
+    NoReasoning,
+    /// The model thinks unless Messages turns thinking off, which a forced call requires.
+    Thinks,
+    /// Chat Completions turns thinking off by `thinking`, and not by the effort `none`.
+    ThinkingSwitch,
+    /// Breakpoints of the prompt cache are sent in Chat Completions as in Messages.
+    CacheControl,
     /// All system messages become one, at the beginning.
     MergeSystem,
     /// A message of the assistant stands between the results of calls and a message of the user.
@@ -122,16 +132,17 @@ pub enum Action {
 impl Action {
     /// Returns true if it edits the members of encoded requests.
     fn edits_members(&self) -> bool {
-        !matches!(
+        matches!(
             self,
-            Self::Thinking(_)
-                | Self::Reasons
-                | Self::MergeSystem
-                | Self::AnswerResults
-                | Self::NoPrefill
-                | Self::SchemaAsText
-                | Self::CacheBreakpoints
-                | Self::ApplyStops
+            Self::Drop
+                | Self::DropBeside(_)
+                | Self::SetBeside { .. }
+                | Self::Rename(_)
+                | Self::Default(_)
+                | Self::Words { .. }
+                | Self::Range { .. }
+                | Self::Label(_)
+                | Self::HideAddresses
         )
     }
 
@@ -171,8 +182,15 @@ impl fmt::Display for Action {
                 (None, None) => f.write_str("any number"),
             },
             Self::Label(longest) => write!(f, "a hash if longer than {longest} characters"),
+            Self::HideAddresses => f.write_str("a hash if an address or a telephone number"),
             Self::Thinking(form) => write!(f, "thinking has the form `{form}`"),
             Self::Reasons => f.write_str("reasons without a request for it"),
+            Self::NoReasoning => f.write_str("does not reason, and takes no effort"),
+            Self::Thinks => {
+                f.write_str("thinks unless it is turned off, which a forced call needs")
+            }
+            Self::ThinkingSwitch => f.write_str("the effort `none` is `thinking`"),
+            Self::CacheControl => f.write_str("cache breakpoints are `cache_control`"),
             Self::MergeSystem => f.write_str("system messages become one, at the beginning"),
             Self::AnswerResults => {
                 f.write_str("the assistant says something between results and the user")
@@ -303,6 +321,10 @@ impl Rules {
             match &rule.action {
                 Action::Thinking(form) => encoding.thinking = quirks.thinking.or(Some(*form)),
                 Action::Reasons => encoding.reasons = true,
+                Action::NoReasoning => encoding.no_reasoning = true,
+                Action::Thinks => encoding.thinks = true,
+                Action::ThinkingSwitch => encoding.thinking_switch = true,
+                Action::CacheControl => encoding.cache_control = true,
                 Action::MergeSystem => encoding.merge_system = true,
                 Action::AnswerResults => encoding.answer_results = true,
                 Action::NoPrefill => encoding.no_prefill = true,

@@ -90,7 +90,12 @@ mod tests {
         let sglang = upstream("preset = \"sglang\"").unwrap();
         assert_eq!(
             ids(&sglang, "glm-5"),
-            ["label-64", "open-model-efforts", "open-model-system"]
+            [
+                "label-64",
+                "open-model-efforts",
+                "open-model-system",
+                "vllm-top-p"
+            ]
         );
         let chat = upstream("protocol = \"chat\"").unwrap();
         assert_eq!(ids(&chat, "glm-5"), ["label-64"]);
@@ -98,7 +103,9 @@ mod tests {
             ids(&chat, "openai/o3-mini"),
             [
                 "label-64",
+                "openai-verbosity",
                 "openai-reasoning-limit",
+                "openai-o-parallel",
                 "openai-reasoning-sampling",
                 "openai-reasoning-stop",
                 "openai-o-efforts"

@@ -4,6 +4,7 @@
 //! dropped because of their value or the upstream's capabilities are reported here.
 
 mod chat;
+mod fit;
 mod history;
 mod messages;
 mod names;
@@ -16,7 +17,7 @@ use engine::{
     CacheLifetime, CachedPrefixes, EngineError, ImageSource, TextRequest, Tool, ToolChoice,
 };
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use wire::{DataUrl, Json, Object};
 
 pub use self::names::ReplacedNames;
@@ -91,6 +92,8 @@ wire::text_enum! {
         RoleSequence = "role_sequence",
         /// The promise that output matches its schema exactly, where the schema does not permit it.
         Strict = "strict",
+        /// Pairs of metadata that the upstream does not take.
+        Metadata = "metadata",
         /// Parts of a JSON Schema that the upstream does not know.
         Schema = "json_schema",
     }
@@ -109,6 +112,7 @@ pub fn request(
     check(protocol, request)?;
     let mut dropped = DroppedFields::default();
     let request = history::ordered(request, &mut dropped);
+    let request = fit::fitted(protocol, request, settings, &mut dropped);
     let (request, names) = names::fitted(protocol, &request);
     let body = match protocol {
         Protocol::Responses => serialized(&responses::request(&request, settings, &mut dropped)?),
@@ -290,9 +294,11 @@ fn add_breakpoint(
     settings: &Settings,
     dropped: &mut DroppedFields,
 ) {
-    match part.filter(|_| settings.quirks.cache_breakpoints) {
-        None => dropped.add(DroppedField::CacheBreakpoint),
-        Some(members) => {
+    match part {
+        Some(members) if settings.quirks.cache_control => {
+            members.insert("cache_control".to_owned(), cache_control(lifetime));
+        }
+        Some(members) if settings.quirks.cache_breakpoints => {
             let ttl = match lifetime {
                 CacheLifetime::Short => "30m",
                 CacheLifetime::Long => "12h",
@@ -300,6 +306,16 @@ fn add_breakpoint(
             let mark = json!({ "mode": "explicit", "ttl": ttl });
             members.insert("prompt_cache_breakpoint".to_owned(), mark);
         }
+        _ => dropped.add(DroppedField::CacheBreakpoint),
+    }
+}
+
+/// The breakpoint of the prompt cache of Messages
+/// (<https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching>).
+fn cache_control(lifetime: CacheLifetime) -> Value {
+    match lifetime {
+        CacheLifetime::Short => json!({ "type": "ephemeral" }),
+        CacheLifetime::Long => json!({ "type": "ephemeral", "ttl": "1h" }),
     }
 }
 

@@ -99,8 +99,27 @@ fn edit_of(
             let is_long = label.chars().nth(*longest).is_some();
             is_long.then(|| (set(&hash(&label, *longest)), true))
         }
+        Action::HideAddresses => {
+            let text = text(found)?;
+            is_address(&text).then(|| (set(&hash(&text, HASH)), true))
+        }
         _ => None,
     }
+}
+
+/// Returns true if a text has an email address, or is a telephone number.
+fn is_address(text: &str) -> bool {
+    let is_email = |word: &str| {
+        let (name, host) = word.split_once('@').unwrap_or_default();
+        !name.is_empty() && host.split('.').filter(|label| !label.is_empty()).count() > 1
+    };
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    let is_number = |byte: u8| byte.is_ascii_digit() || b"+-(). /".contains(&byte);
+    let is_telephone = text.starts_with('+') && digits >= MIN_DIGITS && text.bytes().all(is_number);
+    is_telephone
+        || text
+            .split(|c: char| c.is_whitespace() || "\"',;<>".contains(c))
+            .any(is_email)
 }
 
 /// Returns true for null and for an empty list.
@@ -131,6 +150,11 @@ fn hash(label: &str, longest: usize) -> String {
     hash.truncate(longest);
     hash
 }
+
+/// The length of a whole hash.
+const HASH: usize = 64;
+/// The least number of digits of an international telephone number.
+const MIN_DIGITS: usize = 8;
 
 #[cfg(test)]
 mod tests {
@@ -248,7 +272,15 @@ mod tests {
         let choice = r#"{"id":"r","members":["tool_choice"],"action":{"words":{"known":["auto"],"instead":{"function":"auto"}}}}"#;
         let range = r#"{"id":"r","members":["n"],"action":{"range":{"least":16,"most":99.5}}}"#;
         let label = r#"{"id":"r","members":["user"],"action":{"label":3}}"#;
+        let address = r#"{"id":"r","members":["user"],"action":"hide_addresses"}"#;
         for (rule, body, expected, is_named) in [
+            (address, r#"{"user":"a@b"}"#, r#"{"user":"a@b"}"#, false),
+            (
+                address,
+                r#"{"user":"a@b.example"}"#,
+                r#"{"user":"ebb18a030bf15174f5714e24d63af1a81355c951ea7389bd2a9bd18e3d0c2477"}"#,
+                true,
+            ),
             (words, r#"{"effort":"low"}"#, r#"{"effort":"low"}"#, false),
             (words, r#"{"effort":"max"}"#, r#"{"effort":"high"}"#, true),
             (words, r#"{"effort":"none"}"#, "{}", true),

@@ -39,11 +39,12 @@ fn marks_of_a_chat_client_reach_claude() {
         ] }])
     );
     assert_eq!(sent["tools"][0].get("cache_control"), None);
+    // A longer lifetime comes before a shorter one, and the tools before the instructions.
     assert_eq!(
         sent["tools"][1]["cache_control"],
-        json!({ "type": "ephemeral" })
+        json!({ "type": "ephemeral", "ttl": "1h" })
     );
-    assert_eq!(dropped, Vec::<String>::new());
+    assert_eq!(dropped, ["cache_breakpoint"]);
 }
 
 /// Only GPT-5.6 and later have explicit breakpoints, on parts of content:
@@ -107,12 +108,11 @@ fn breakpoints_of_openai_become_marks_for_claude() {
             { "type": "input_text", "text": "Hi.", "prompt_cache_breakpoint": mark } ] },
     ] });
     let (sent, _) = served(Responses, (None, Messages), &request);
-    assert_eq!(
-        sent["system"][0]["cache_control"],
-        json!({ "type": "ephemeral" })
-    );
-    assert_eq!(
-        sent["messages"][0]["content"][0]["cache_control"],
-        json!({ "type": "ephemeral", "ttl": "1h" })
-    );
+    // A longer lifetime comes before a shorter one.
+    for marked in [&sent["system"][0], &sent["messages"][0]["content"][0]] {
+        assert_eq!(
+            marked["cache_control"],
+            json!({ "type": "ephemeral", "ttl": "1h" })
+        );
+    }
 }

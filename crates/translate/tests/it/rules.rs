@@ -387,6 +387,169 @@ fn members_become_what_each_vendor_takes() {
     }
 }
 
+/// "Unrecognized request argument supplied: reasoning_effort", and what depends on the reasoning:
+/// <https://developers.openai.com/api/docs/guides/reasoning>
+#[test]
+fn a_model_without_reasoning_gets_no_effort() {
+    let fields = json!({ "model": "gpt-4.1", "thinking": { "type": "adaptive" },
+        "output_config": { "effort": "high" }, "max_tokens": 40000 });
+    for upstream in [Chat, Responses] {
+        let (sent, dropped) = served(Messages, (None, upstream), &body(Messages, fields.clone()));
+        for member in ["reasoning", "reasoning_effort", "include"] {
+            assert_eq!(sent.get(member), None, "{upstream}");
+        }
+        assert_eq!(dropped.len(), 2, "{dropped:?}");
+        let limit = sent.get("max_tokens").or(sent.get("max_output_tokens"));
+        assert_eq!(limit, Some(&json!(32768)));
+    }
+    let (sent, _) = served(
+        Chat,
+        (Some("groq"), Chat),
+        &body(
+            Chat,
+            json!({ "model": "llama-3.3-70b-versatile", "reasoning_effort": "low" }),
+        ),
+    );
+    assert_eq!(sent.get("reasoning_effort"), None);
+}
+
+/// <https://api-docs.deepseek.com/guides/thinking_mode>
+#[test]
+fn deepseek_has_a_switch_for_thinking() {
+    let tools = json!([{ "type": "function", "function": { "name": "f", "parameters": { "type": "object" } } }]);
+    for (effort, thinking, choice) in [
+        ("none", json!({ "type": "disabled" }), "required"),
+        ("high", Value::Null, "auto"),
+    ] {
+        let fields = json!({ "model": "deepseek-v4-pro", "reasoning_effort": effort, "tools": tools, "tool_choice": "required" });
+        let (sent, _) = served(Chat, (Some("deepseek"), Chat), &body(Chat, fields));
+        assert_eq!(sent["thinking"], thinking);
+        assert_eq!(sent.get("reasoning_effort").is_some(), effort == "high");
+        assert_eq!(sent["tool_choice"], choice);
+    }
+}
+
+/// A forced call is refused beside thinking, which some models do by themselves:
+/// <https://platform.claude.com/docs/en/build-with-claude/extended-thinking#feature-compatibility>
+#[test]
+fn a_forced_call_turns_the_thinking_of_claude_off() {
+    let tools = json!([{ "type": "function", "function": { "name": "f", "parameters": { "type": "object" } } }]);
+    for (model, choice, thinking) in [
+        ("claude-sonnet-5", "required", json!({ "type": "disabled" })),
+        ("claude-sonnet-5", "auto", Value::Null),
+        ("claude-sonnet-4-6", "required", Value::Null),
+    ] {
+        let fields = json!({ "model": model, "tools": tools, "tool_choice": choice });
+        let (sent, dropped) = served(Chat, (None, Messages), &body(Chat, fields));
+        assert_eq!(sent["thinking"], thinking, "{model} {choice}");
+        assert_eq!(dropped, Vec::<String>::new());
+    }
+}
+
+/// "the image was specified using the image/png media type, but the image appears to be a
+/// image/jpeg image": <https://github.com/home-assistant/core/issues/167208>
+#[test]
+fn claude_gets_the_true_type_of_an_image() {
+    for (stated, data, sent) in [
+        ("image/png", "/9j/4AAQSkZJRgABAQAAAQABAAD/", "image/jpeg"),
+        (
+            "image/jpg",
+            "UklGRiQAAABXRUJQVlA4IBgAAAAwAQCdASoBAAEA",
+            "image/webp",
+        ),
+        (
+            "image/png",
+            "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7",
+            "image/gif",
+        ),
+        ("image/png", "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB", "image/png"),
+        (
+            "image/webp",
+            "UklGRiQAAABXQVZFZm10IBAAAAABAAEA",
+            "image/webp",
+        ),
+    ] {
+        let url = format!("data:{stated};base64,{data}");
+        let content = json!([{ "type": "image_url", "image_url": { "url": url } }]);
+        let request = json!({ "model": "m", "messages": [{ "role": "user", "content": content }] });
+        let (body, _) = served(Chat, (None, Messages), &request);
+        let source = &body["messages"][0]["content"][0]["source"];
+        assert_eq!(
+            (&source["media_type"], &source["data"]),
+            (&json!(sent), &json!(data))
+        );
+    }
+}
+
+/// "A maximum of 4 blocks with cache_control may be provided. Found 5.":
+/// <https://github.com/envoyproxy/ai-gateway/issues/1712>; longer lifetimes come first:
+/// <https://platform.claude.com/docs/en/build-with-claude/prompt-caching#mixing-different-ttls>
+#[test]
+fn claude_gets_at_most_four_cache_breakpoints() {
+    let sent = |marks: &[&str]| {
+        let parts = marks.iter().map(|ttl| {
+            let mark = match *ttl {
+                "1h" => json!({ "type": "ephemeral", "ttl": "1h" }),
+                _ => json!({ "type": "ephemeral" }),
+            };
+            json!({ "type": "text", "text": "a", "cache_control": mark })
+        });
+        let content: Vec<_> = parts.collect();
+        let request = json!({ "model": "m", "messages": [{ "role": "user", "content": content }] });
+        let (body, dropped) = served(Chat, (None, Messages), &request);
+        let blocks = body["messages"][0]["content"].as_array().unwrap().clone();
+        let marks = blocks.iter().map(|block| match &block["cache_control"] {
+            Value::Null => "",
+            mark => mark["ttl"].as_str().unwrap_or("5m"),
+        });
+        let marks: Vec<_> = marks.map(str::to_owned).collect();
+        (marks, dropped)
+    };
+    assert_eq!(sent(&["5m"; 4]), (vec!["5m".to_owned(); 4], vec![]));
+    let (marks, dropped) = sent(&["5m"; 6]);
+    assert_eq!(marks, ["", "", "5m", "5m", "5m", "5m"]);
+    assert_eq!(dropped, ["cache_breakpoint"]);
+    let (marks, dropped) = sent(&["1h", "5m", "1h"]);
+    assert_eq!(marks, ["1h", "1h", "1h"]);
+    assert_eq!(dropped, ["cache_breakpoint"]);
+}
+
+/// <https://openrouter.ai/docs/features/prompt-caching>
+#[test]
+fn claude_behind_openrouter_gets_its_cache_breakpoints() {
+    let mark = json!({ "type": "ephemeral" });
+    let request = json!({ "model": "anthropic/claude-sonnet-4.5", "max_tokens": 9,
+        "system": [{ "type": "text", "text": "Be brief.", "cache_control": mark }],
+        "messages": [{ "role": "user", "content": [{ "type": "text", "text": "Hi.", "cache_control": mark }] }] });
+    let (sent, dropped) = served(Messages, (Some("openrouter"), Chat), &request);
+    for (message, text) in [(0, "Be brief."), (1, "Hi.")] {
+        let expected = json!([{ "type": "text", "text": text, "cache_control": mark }]);
+        assert_eq!(sent["messages"][message]["content"], expected);
+    }
+    assert_eq!(dropped, Vec::<String>::new());
+}
+
+/// 16 pairs of texts: <https://platform.openai.com/docs/api-reference/responses/create>
+#[test]
+fn openai_gets_as_much_metadata_as_it_takes() {
+    let pairs = (0..20).map(|n| (format!("k{n:02}"), json!("v")));
+    let pairs: serde_json::Map<_, _> = pairs.collect();
+    let (sent, dropped) = served(
+        Chat,
+        (None, Responses),
+        &body(Chat, json!({ "metadata": pairs })),
+    );
+    assert_eq!(sent["metadata"].as_object().unwrap().len(), 16);
+    assert_eq!(dropped, ["metadata"]);
+    let fields =
+        json!({ "metadata": { "n": 1, "o": { "a": true }, "long": "a".repeat(513), "s": "t" } });
+    let (sent, _) = served(Chat, (None, Responses), &body(Chat, fields));
+    assert_eq!(
+        sent["metadata"],
+        json!({ "n": "1", "o": "{\"a\":true}", "s": "t" })
+    );
+}
+
 fn roles(sent: &Value) -> Vec<&str> {
     let messages = sent["messages"].as_array().unwrap().iter();
     messages

@@ -117,16 +117,28 @@ fn from_members(
 fn without_members(action: &Action, client: vendor::Protocol) -> &'static [&'static str] {
     use vendor::Protocol::{Chat, Messages, Responses};
     match (action, client) {
-        (Action::Thinking(_) | Action::Reasons, Responses) => &["reasoning.effort"],
-        (Action::Thinking(_) | Action::Reasons, Chat) => &["reasoning_effort"],
-        (Action::Thinking(_) | Action::Reasons, Messages) => &["thinking", "output_config.effort"],
+        (
+            Action::Thinking(_) | Action::Reasons | Action::NoReasoning | Action::ThinkingSwitch,
+            client,
+        ) => match client {
+            Responses => &["reasoning.effort"],
+            Chat => &["reasoning_effort"],
+            Messages => &["thinking", "output_config.effort"],
+        },
+        (Action::Thinks, _) => &["tool_choice"],
+        (Action::SchemaAsText, Responses) => &["text.format"],
+        (Action::SchemaAsText, Chat) => &["response_format"],
+        (Action::SchemaAsText, Messages) => &["output_config.format"],
         (Action::MergeSystem, Responses) => &["instructions", "input[].role"],
         (Action::MergeSystem, Chat) => &["messages[].role"],
         (Action::MergeSystem, Messages) => &["system", "messages[].role"],
         (Action::AnswerResults, Responses) => &["input[]"],
-        (Action::AnswerResults, Chat | Messages) => &["messages[]"],
-        (Action::CacheBreakpoints, Messages) => &["cache_control"],
-        (Action::CacheBreakpoints, Chat | Responses) => &["prompt_cache_breakpoint"],
+        (Action::NoPrefill, Responses) => &["input[]"],
+        (Action::AnswerResults | Action::NoPrefill, Chat | Messages) => &["messages[]"],
+        (Action::CacheBreakpoints | Action::CacheControl, Messages) => &["cache_control"],
+        (Action::CacheBreakpoints | Action::CacheControl, Chat | Responses) => {
+            &["prompt_cache_breakpoint"]
+        }
         (Action::ApplyStops, Chat) => &["stop"],
         (Action::ApplyStops, Messages) => &["stop_sequences"],
         _ => &[],
@@ -213,10 +225,10 @@ rules = [{ id = \"house-sampling\", models = [\"house-*\"], members = [\"top_p\"
 
 The actions are `\"drop\"`, `{ drop_beside = \"other\" }`, `{ set_beside = { other = \"name\", value = 1 } }`,
 `{ rename = \"name\" }`, `{ default = 1 }`,
-`{ words = { known = [\"low\"], instead = { max = \"low\" } } }`, `{ range = { least = 0, most = 1 } }` and
-`{ label = 64 }` for members, which may be nested: `messages[].name`. Without members there are
-`{ thinking = \"adaptive\" }`, `\"reasons\"`, `\"merge_system\"`, `\"answer_results\"`, `\"no_prefill\"`, `\"schema_as_text\"`,
-`\"cache_breakpoints\"` and `\"apply_stops\"`; these are for translated requests only. `sluicegate presets NAME` shows the rules of a preset, and `sluicegate check` the rules of each target.
+`{ words = { known = [\"low\"], instead = { max = \"low\" } } }`, `{ range = { least = 0, most = 1 } }` `{ label = 64 }` and
+`\"hide_addresses\"` for members, which may be nested: `messages[].name`. Without members there are
+`{ thinking = \"adaptive\" }`, `\"reasons\"`, `\"no_reasoning\"`, `\"thinks\"`, `\"thinking_switch\"`, `\"merge_system\"`, `\"answer_results\"`, `\"no_prefill\"`, `\"schema_as_text\"`,
+`\"cache_breakpoints\"`, `\"cache_control\"` and `\"apply_stops\"`; these are for translated requests only. `sluicegate presets NAME` shows the rules of a preset, and `sluicegate check` the rules of each target.
 
 | rule | presets | protocols | models | what is done | read |
 |---|---|---|---|---|---|

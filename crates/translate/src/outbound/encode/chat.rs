@@ -1,8 +1,10 @@
 //! Encodes requests for Chat Completions
 //! (<https://platform.openai.com/docs/api-reference/chat/create>).
 
+mod members;
+
 use chat::{
-    AssistantMessage, Effort, FilePart, FileSource, FunctionCall, FunctionChoice, FunctionName,
+    AssistantMessage, FilePart, FileSource, FunctionCall, FunctionChoice, FunctionName,
     FunctionTool, FunctionToolCall, ImagePart, ImageUrl, JsonSchemaFormat, Message, NamedSchema,
     Part, PlainFormat, Request, ResponseFormat, SystemMessage, TextPart, Tool, ToolCall,
     ToolChoice, ToolChoiceObject, ToolFunction, ToolMessage, ToolMode, UserMessage,
@@ -61,13 +63,10 @@ pub(super) fn request(
     body.stop = stops::sent(Protocol::Chat, request, settings).map(TextOr::List);
     body.logprobs = request.logprobs.map(|_| true);
     body.top_logprobs = super::alternatives(request);
-    body.reasoning_effort = request
-        .reasoning
-        .effort
-        .map(|effort| Effort::from(effort.as_str()));
     body.user.clone_from(&request.user);
     body.extra = extra(request);
-    super::drop_cached_prefixes(request, dropped);
+    members::set_effort(&mut body, request, settings);
+    members::mark_prefixes(&mut body.messages, request, settings, dropped);
     Ok(body)
 }
 

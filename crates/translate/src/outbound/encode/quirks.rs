@@ -19,6 +19,17 @@ pub struct Quirks {
     pub no_parallel_tools: bool,
     /// True if the model reasons also if the request sets no effort.
     pub reasons: bool,
+    /// True if the model does not reason, and refuses an effort.
+    pub no_reasoning: bool,
+    /// True if the model of Messages thinks unless the request turns thinking off, which a forced
+    /// call requires.
+    pub thinks: bool,
+    /// True if Chat Completions turns thinking off by `thinking`, and not by the effort `none`
+    /// (<https://api-docs.deepseek.com/guides/thinking_mode>).
+    pub thinking_switch: bool,
+    /// True if Chat Completions has the breakpoints of the prompt cache of Messages
+    /// (<https://openrouter.ai/docs/features/prompt-caching>).
+    pub cache_control: bool,
     /// True if all system messages of Chat Completions have to be one, at the beginning.
     pub merge_system: bool,
     /// True if Chat Completions needs a message of the assistant between the results of calls and a
@@ -89,6 +100,10 @@ impl Quirks {
         tool_ids: ToolIds::Any,
         no_parallel_tools: false,
         reasons: false,
+        no_reasoning: false,
+        thinks: false,
+        thinking_switch: false,
+        cache_control: false,
         merge_system: false,
         answer_results: false,
         no_prefill: false,

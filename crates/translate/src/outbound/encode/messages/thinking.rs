@@ -43,7 +43,12 @@ pub(super) fn set(
             body.max_tokens = Some(cap.saturating_add(budget.budget_tokens));
         }
     }
-    let does_not_think = !reasoning.output_only && body.thinking.is_none();
+    // https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking#feature-compatibility
+    if settings.quirks.thinks && is_forced(body) {
+        body.thinking = Some(Thinking::Disabled(ThinkingMode::default()));
+    }
+    let is_off = matches!(body.thinking, None | Some(Thinking::Disabled(_)));
+    let does_not_think = !reasoning.output_only && is_off;
     if reasoning.effort.is_some() && does_not_think || is_lost && reasoning.output_only {
         dropped.add(DroppedField::Effort);
     }
@@ -86,10 +91,6 @@ fn thinking(
 /// other sampling, or the beginning of the answer
 /// (<https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking#feature-compatibility>).
 fn has_conflict(body: &Request) -> bool {
-    let is_forced = matches!(
-        body.tool_choice,
-        Some(ToolChoice::Any(_) | ToolChoice::Tool(_))
-    );
     let is_sampled = body.temperature.is_some_and(|value| value != 1.0)
         || body.top_k.is_some()
         || body.top_p.is_some_and(|value| value < MIN_TOP_P);
@@ -97,7 +98,15 @@ fn has_conflict(body: &Request) -> bool {
         .messages
         .last()
         .is_some_and(|message| message.role == Role::Assistant);
-    is_forced || is_sampled || is_begun
+    is_forced(body) || is_sampled || is_begun
+}
+
+/// Returns true if the model has to call a tool.
+fn is_forced(body: &Request) -> bool {
+    matches!(
+        body.tool_choice,
+        Some(ToolChoice::Any(_) | ToolChoice::Tool(_))
+    )
 }
 
 /// Returns true if the last turn of the model has calls without the thinking before them, which
