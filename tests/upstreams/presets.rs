@@ -198,7 +198,7 @@ const API_KEY: &str = "api-key: k";
 const NONE: &str = "";
 
 #[rustfmt::skip]
-const ROWS: [Row; 46] = [
+const ROWS: [Row; 52] = [
     ("openai", Protocol::Responses, "https://api.openai.com/v1/responses", BEARER),
     ("openai", Protocol::Chat, "https://api.openai.com/v1/chat/completions", BEARER),
     ("openai", Protocol::Images, "https://api.openai.com/v1/images/generations", BEARER),
@@ -230,6 +230,12 @@ const ROWS: [Row; 46] = [
     ("fireworks", Protocol::Chat, "https://api.fireworks.ai/inference/v1/chat/completions", BEARER),
     ("fireworks", Protocol::Responses, "https://api.fireworks.ai/inference/v1/responses", BEARER),
     ("fireworks", Protocol::Messages, "https://api.fireworks.ai/inference/v1/messages", X_API_KEY),
+    ("cerebras", Protocol::Chat, "https://api.cerebras.ai/v1/chat/completions", BEARER),
+    ("moonshot", Protocol::Chat, "https://api.moonshot.ai/v1/chat/completions", BEARER),
+    ("moonshot", Protocol::Responses, "https://api.moonshot.ai/v1/responses", BEARER),
+    ("moonshot", Protocol::Messages, "https://api.moonshot.ai/anthropic/v1/messages", X_API_KEY),
+    ("zai", Protocol::Chat, "https://api.z.ai/api/paas/v4/chat/completions", BEARER),
+    ("zai", Protocol::Messages, "https://api.z.ai/api/anthropic/v1/messages", X_API_KEY),
     ("ollama", Protocol::Chat, "http://127.0.0.1:11434/v1/chat/completions", NONE),
     ("ollama", Protocol::Responses, "http://127.0.0.1:11434/v1/responses", NONE),
     ("ollama", Protocol::Messages, "http://127.0.0.1:11434/v1/messages", NONE),
@@ -247,7 +253,10 @@ const ROWS: [Row; 46] = [
     ("lm-studio", Protocol::Messages, "http://127.0.0.1:1234/v1/messages", X_API_KEY),
 ];
 
-const VARIABLES: [&str; 16] = [
+const VARIABLES: [&str; 19] = [
+    "CEREBRAS_API_KEY",
+    "MOONSHOT_API_KEY",
+    "ZAI_API_KEY",
     "LITELLM_PROXY_API_KEY",
     "OPENAI_API_KEY",
     "AZURE_OPENAI_API_KEY",

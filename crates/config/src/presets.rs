@@ -63,7 +63,7 @@ mod tests {
     /// the vendor.
     #[test]
     fn shown_upstreams_match_the_preset() {
-        assert_eq!(Preset::all().count(), 19);
+        assert_eq!(Preset::all().count(), 22);
         for (name, preset) in Preset::all() {
             let shown = Config::parse(&show(name).unwrap()).unwrap().upstreams;
             assert_eq!(shown.len(), preset.protocols.len(), "{name}");

@@ -180,7 +180,7 @@ fn settings_missing_from_the_preset_are_required() {
         ),
         (
             "preset = \"aws\"",
-            "upstream 'u': preset: 'aws' is not known; there are: anthropic, azure, bedrock, deepseek, fireworks, gemini, groq, litellm, llama-cpp, lm-studio, mistral, ollama, openai, openrouter, sglang, together, vertex, vllm, xai",
+            "upstream 'u': preset: 'aws' is not known; there are: anthropic, azure, bedrock, cerebras, deepseek, fireworks, gemini, groq, litellm, llama-cpp, lm-studio, mistral, moonshot, ollama, openai, openrouter, sglang, together, vertex, vllm, xai, zai",
         ),
         (
             "preset = \"azure\"",

@@ -370,6 +370,62 @@ fn members_become_what_each_vendor_takes() {
             json!({ "type": "json_object" }),
             ("response_format", json!({ "type": "text" })),
         ),
+        (
+            "cerebras",
+            "m",
+            "tool_choice",
+            choice.clone(),
+            ("tool_choice", json!("required")),
+        ),
+        (
+            "cerebras",
+            "m",
+            "parallel_tool_calls",
+            json!(false),
+            ("parallel_tool_calls", Value::Null),
+        ),
+        (
+            "moonshot",
+            "kimi-k2.6",
+            "temperature",
+            json!(0.3),
+            ("temperature", Value::Null),
+        ),
+        (
+            "moonshot",
+            "moonshot-v1-8k",
+            "temperature",
+            json!(0.3),
+            ("temperature", json!(0.3)),
+        ),
+        (
+            "moonshot",
+            "kimi-k3",
+            "reasoning_effort",
+            json!("medium"),
+            ("reasoning_effort", json!("high")),
+        ),
+        (
+            "moonshot",
+            "kimi-k2.6",
+            "reasoning_effort",
+            json!("none"),
+            ("thinking", json!({ "type": "disabled" })),
+        ),
+        (
+            "zai",
+            "glm-5",
+            "tool_choice",
+            json!("required"),
+            ("tool_choice", json!("auto")),
+        ),
+        (
+            "zai",
+            "glm-5",
+            "temperature",
+            json!(1.5),
+            ("temperature", json!(1)),
+        ),
     ] {
         let fields = json!({ "model": model, "tools": tools, member: asked });
         let (body, _) = served(Chat, (Some(preset), Chat), &body(Chat, fields));
