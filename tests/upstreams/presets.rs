@@ -121,7 +121,7 @@ fn check_shows_the_settings_of_a_preset() {
         "'m' at upstream two (https://api.deepseek.com/anthropic/v1, without a key: $DEEPSEEK_API_KEY is not set)\n",
         "upstream one: preset mistral\n  protocol = \"chat\"\n  base_url = \"https://api.mistral.ai/v1\"\n  \
          api_key = { env = \"MISTRAL_API_KEY\" }\n  auth = \"bearer\"\n  \
-         quirks = { drop_members = [\"logit_bias\", \"prompt_cache_retention\", \"safety_identifier\", \"seed\", \"store\", \"user\", \"verbosity\"], \
+         quirks = { drop_members = [\"logit_bias\", \"logprobs\", \"prompt_cache_retention\", \"safety_identifier\", \"seed\", \"service_tier\", \"store\", \"top_logprobs\", \"user\", \"verbosity\"], \
          max_tokens_name = \"max_tokens\", no_stream_options = true, system_not_developer = true, tool_ids = \"alnum9\" }\n",
     ] {
         assert!(report.contains(part), "{part}\n{report}");

@@ -283,3 +283,33 @@ fn relayed_seals_come_back_to_their_account_alone() {
         assert_eq!(kinds(content.as_array().unwrap()), ["text"]);
     }
 }
+
+/// A server refuses a seal of a conversation that has moved, and answers without it: "Invalid `signature`
+/// in `thinking` block" (<https://github.com/anthropics/claude-code/issues/63155>).
+#[test]
+fn a_target_that_refuses_a_seal_is_asked_again_without_any() {
+    let refusal = json!({"type": "error", "error": {"type": "invalid_request_error",
+        "message": "messages.1.content.0: Invalid `signature` in `thinking` block"}});
+    let simulator = Simulator::start(move |request| {
+        match String::from_utf8_lossy(&request.body).contains("c2VhbA") {
+            true => Play::json(400, &refusal),
+            false => thinks(request),
+        }
+    });
+    let simulator = simulator.unwrap();
+    let gateway = GATEWAY.before(&simulator, "", "");
+    let user = json!({"role": "user", "content": "Think."});
+    let thinking = json!({"type": "thinking", "thinking": "Hm.", "signature": SEAL});
+    let answer =
+        json!({"role": "assistant", "content": [thinking, {"type": "text", "text": "Here."}]});
+    for stream in [false, true] {
+        let body = json!({"model": "messages", "stream": stream, "max_tokens": 9,
+            "messages": [user, answer, user]});
+        let response = gateway.ask(Protocol::Messages, &body);
+        assert_eq!(response.status, 200, "{}", response.text());
+        assert_eq!(response.header("x-sluicegate-dropped"), Some("reasoning"));
+        let content = &simulator.requests().last().unwrap().json()["messages"][1]["content"];
+        assert_eq!(kinds(content.as_array().unwrap()), ["text"]);
+    }
+    assert_eq!(simulator.requests().len(), 4);
+}

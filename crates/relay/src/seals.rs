@@ -26,6 +26,8 @@ use vendor::envelope::{Envelope, SealGroup, contains_envelope, is_envelope};
 pub struct Openable {
     /// The mark of the target's account.
     mark: String,
+    /// True if the target can open the seals with its mark.
+    opens_marked: bool,
     /// True if clients may have seals without a mark from this target.
     opens_unmarked: bool,
     /// True if the target takes thinking blocks with an empty signature.
@@ -40,8 +42,19 @@ impl Openable {
         let group = envelope.group();
         Self {
             mark: envelope.mark(),
+            opens_marked: true,
             opens_unmarked: *first.get_or_insert(group) == group,
             takes_unsigned,
+        }
+    }
+
+    /// No seals at all, for a target that has refused one of them.
+    #[must_use]
+    pub fn none(self) -> Self {
+        Self {
+            opens_marked: false,
+            opens_unmarked: false,
+            ..self
         }
     }
 
@@ -62,7 +75,7 @@ impl Openable {
 
     /// Returns true if the target can open a seal. `was_marked` is true if it had the target's mark.
     fn has(&self, seal: &str, was_marked: bool) -> bool {
-        let opens = was_marked || self.opens_unmarked;
+        let opens = was_marked && self.opens_marked || self.opens_unmarked;
         opens && !seal.is_empty() && !is_envelope(seal)
     }
 
@@ -253,7 +266,8 @@ impl Editor<'_> {
                 continue;
             };
             let unmarked = self.openable.unmarked(value);
-            let opens = self.openable.opens_unmarked || matches!(unmarked, Cow::Owned(_));
+            let was_marked = matches!(unmarked, Cow::Owned(_));
+            let opens = self.openable.opens_unmarked || was_marked && self.openable.opens_marked;
             if !opens || contains_envelope(&unmarked) {
                 removed.push(*name);
                 self.lose(path);

@@ -228,6 +228,23 @@ impl Sealer {
     }
 }
 
+/// Removes all seals from a request that a server has refused for one of them. Readable reasoning stays.
+pub fn remove_seals(request: &mut TextRequest) {
+    for turn in &mut request.turns {
+        let Turn::Assistant(parts) = turn else {
+            continue;
+        };
+        parts.retain(|part| !matches!(part, AssistantPart::RedactedReasoning(_)));
+        for part in parts {
+            match part {
+                AssistantPart::Reasoning { signature, .. } => *signature = None,
+                AssistantPart::Call(call) => call.seal = None,
+                _ => {}
+            }
+        }
+    }
+}
+
 /// Gives each call of a turn its seal. The seals are by the ids of the calls as clients have them.
 fn give_seals(seals: &[(String, String)], parts: &mut [AssistantPart]) {
     for part in parts {

@@ -5,7 +5,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use catalog::Protocol;
-use engine::EngineError;
+use engine::{EngineError, Rejection};
 use http::{HeaderMap, HeaderValue};
 use policy::limit::Permit;
 use policy::targets::{Backend, Target};
@@ -39,6 +39,13 @@ pub(crate) trait Dispatch: Send + 'static {
         target: &Target,
         turn: Turn,
     ) -> impl Future<Output = StartResult<Self::Answer>> + Send;
+
+    /// Leaves the opaque data of earlier reasoning out of the request for this target, which has refused
+    /// some. Returns false if it is left out already.
+    fn leave_out_seals(&mut self, target: &Target) -> bool {
+        let _ = target;
+        false
+    }
 
     /// Takes the part of the last response's head that is for the log and for the client.
     fn take_meta(&mut self) -> ResponseMeta;
@@ -99,6 +106,8 @@ pub(crate) struct TargetFailure {
     pub(crate) refusal: Box<Refusal>,
     /// True if the next target is tried.
     pub(crate) may_fall_back: bool,
+    /// True if the target has refused the opaque data of earlier reasoning, without which it may answer.
+    pub(crate) refused_seal: bool,
     /// True if the request was not sent, because the circuit breaker is open.
     pub(crate) was_left_alone: bool,
     /// True if the target did not respond in time, and may still work on the request.
@@ -113,6 +122,13 @@ impl TargetFailure {
     pub(crate) fn of(error: EngineError) -> Self {
         Self {
             may_fall_back: error.may_succeed_elsewhere(),
+            refused_seal: matches!(
+                error,
+                EngineError::Rejected {
+                    why: Rejection::Signature,
+                    ..
+                }
+            ),
             was_left_alone: matches!(error, EngineError::Unavailable(_)),
             may_work: matches!(error, EngineError::Unanswered(_)),
             was_cut: matches!(
@@ -159,6 +175,7 @@ impl TargetFailure {
         Self {
             refusal: Box::new(refusal.into()),
             may_fall_back: true,
+            refused_seal: false,
             was_left_alone: false,
             may_work: false,
             was_cut: false,
@@ -170,6 +187,7 @@ impl TargetFailure {
         Self {
             refusal: Box::new(refusal.into()),
             may_fall_back: false,
+            refused_seal: false,
             was_left_alone: false,
             may_work: false,
             was_cut: false,
@@ -252,6 +270,11 @@ pub(crate) fn first_successful_target<A: Dispatch>(
                     report_failure(&state, &target, &failure.refusal, &meta);
                     if failure.was_left_alone && has_alternative {
                         targets.push_back(target);
+                        continue;
+                    }
+                    if failure.refused_seal && dispatch.leave_out_seals(&target) {
+                        targets.push_front(target);
+                        untried += 1;
                         continue;
                     }
                     record.set_failed_head(meta);

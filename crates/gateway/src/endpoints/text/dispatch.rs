@@ -17,7 +17,7 @@ use translate::outbound::StopFilter;
 use translate::outbound::encode::{self, DroppedField, EncodedRequest};
 use upstream::{ResponseMeta, Upstream};
 use vendor::Protocol;
-use vendor::envelope::SealGroup;
+use vendor::envelope::{self, SealGroup};
 use wire::{ApiError, Splice};
 
 use super::{ParsedRequest, TextEndpoint, stamp};
@@ -41,6 +41,8 @@ pub(super) struct TextDispatch<D: TextEndpoint> {
     record: Arc<Targets>,
     /// The account of the first upstream that was tried.
     first_group: Option<SealGroup>,
+    /// The place of the target that has refused a seal, and gets none.
+    without_seals: Option<usize>,
     /// Marks the seals of a relayed answer, if another upstream could get them.
     pub(super) marker: Option<Marker>,
     /// The plain reply that the events of a model are folded into, once the request was read for it.
@@ -66,6 +68,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
             deadline: caller.deadline,
             record: Arc::clone(&caller.record.targets),
             first_group: None,
+            without_seals: None,
             marker: None,
             reply: None,
             meta: ResponseMeta::default(),
@@ -85,7 +88,12 @@ impl<D: TextEndpoint> TextDispatch<D> {
             return Box::pin(self.embedded(turn.last)).await;
         };
         let model = target.model.as_deref();
-        let openable = server.openable(&mut self.first_group);
+        let mut openable = server.openable(&mut self.first_group);
+        if self.without_seals != Some(target.place) {
+            self.without_seals = None;
+        } else {
+            openable = openable.none();
+        }
         match server.translation(D::PROTOCOL) {
             None => self.relay(server, model, openable, turn).await,
             Some(protocol) => {
@@ -98,6 +106,11 @@ impl<D: TextEndpoint> TextDispatch<D> {
                 })
             }
         }
+    }
+
+    /// Leaves out the seals of the request when this target is tried again.
+    pub(super) fn leave_out_seals(&mut self, target: &Target) -> bool {
+        self.without_seals.replace(target.place) != Some(target.place)
     }
 
     async fn embedded(&mut self, is_last: bool) -> StartResult<TextAnswer> {
@@ -280,7 +293,11 @@ impl<D: TextEndpoint> TextDispatch<D> {
         }
         let mut inbound = self.inbound(is_last).map_err(TargetFailure::fall_back)?;
         model.clone_into(&mut inbound.request.model);
-        let has_foreign = server.envelope.unseal(&mut inbound.request);
+        let mut has_foreign = server.envelope.unseal(&mut inbound.request);
+        if self.without_seals.is_some() {
+            envelope::remove_seals(&mut inbound.request);
+            has_foreign = true;
+        }
         let settings = server.settings(model, self.parsed.streams, true);
         let encoded = encode::request(protocol, &inbound.request, &settings)
             .map_err(TargetFailure::fall_back)?;

@@ -56,6 +56,10 @@ impl<D: TextEndpoint> Dispatch for StreamingDispatch<D> {
         Ok(Started { dropped, answer })
     }
 
+    fn leave_out_seals(&mut self, target: &Target) -> bool {
+        self.0.leave_out_seals(target)
+    }
+
     fn take_meta(&mut self) -> ResponseMeta {
         std::mem::take(&mut self.0.meta)
     }

@@ -25,14 +25,15 @@ pub(super) fn fitted<'a>(
             dropped.add(DroppedField::Effort);
         }
     }
+    let is_claude = protocol == Protocol::Messages || settings.quirks.cache_control;
+    if is_claude && let Some(kept) = kept_marks(&request) {
+        keep_marks(request.to_mut(), &kept);
+        dropped.add(DroppedField::CacheBreakpoint);
+    }
     match protocol {
         Protocol::Messages => {
             if parts(&request.turns).any(|part| true_type(part).is_some()) {
                 correct_types(&mut request.to_mut().turns);
-            }
-            if let Some(kept) = kept_marks(&request) {
-                keep_marks(request.to_mut(), &kept);
-                dropped.add(DroppedField::CacheBreakpoint);
             }
         }
         Protocol::Responses => {
