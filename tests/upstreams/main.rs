@@ -10,7 +10,7 @@
 //! `incidents` the messages of the log, `kept` responses that clients refer to, `allowed` the
 //! allowed fields of models, `stateful` responses that upstreams keep, `hosted_tools` the output of
 //! hosted tools, `stop_sequences` answers that the gateway ends, `traces` the spans of requests, `settings` the settings of an upstream, `presets` the settings of vendors,
-//! `vendor_rules` the rules of vendors, `quotas`
+//! `vendor_rules` the rules of vendors, `strict_vendors` servers that refuse what the real ones do, `quotas`
 //! the limits of keys and models. In `faults` and `gathered` upstreams misbehave;
 //! `testkit::upstreams` checks the outcome of each request.
 
@@ -42,6 +42,7 @@ mod reload;
 mod settings;
 mod stateful;
 mod stop_sequences;
+mod strict_vendors;
 mod thoughts;
 mod timing;
 mod traces;

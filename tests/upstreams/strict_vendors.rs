@@ -1,0 +1,79 @@
+//! Requests that clients of every other protocol may send, before servers that refuse what the real ones
+//! refuse. The servers in `servers` are written from the vendors' pages, and not from the gateway's rules.
+
+mod draws;
+mod servers;
+
+use serde_json::json;
+use simulator::{Play, Protocol, Simulator, honest};
+use testkit::Config;
+use testkit::requests::TEXT_PROTOCOLS;
+
+use self::draws::Dice;
+use self::servers::SERVERS;
+use crate::GATEWAY;
+
+/// The requests that each server gets from each client.
+const REQUESTS: usize = 40;
+
+#[test]
+fn no_server_refuses_a_request_of_another_protocol() {
+    let simulator = Simulator::start(|request| {
+        let (server, body) = (servers::asked(&request.path), request.json());
+        match (server.refusal)(&body) {
+            None => honest::answer(request),
+            Some(why) => Play::json(
+                400,
+                &json!({"error": {"message": format!("{}: {why}", server.model)}}),
+            ),
+        }
+    });
+    let simulator = simulator.unwrap();
+    let mut config = Config::new("");
+    for (at, server) in SERVERS.iter().enumerate() {
+        let (name, preset) = (
+            format!("s{at}"),
+            format!("preset = \"{}\"\n", server.preset),
+        );
+        let base_url = format!("{}/{at}", simulator.base_url());
+        let targets = format!(r#"[{{ upstream = "{name}", model = "{}" }}]"#, server.model);
+        config = config
+            .upstream(&name, server.protocol, &base_url, &preset)
+            .model(&name, server.protocol, &targets);
+    }
+    let gateway = config.start(GATEWAY);
+    let seed = std::env::var("SLUICEGATE_TEST_SEED").map_or(0, |seed| seed.parse().unwrap());
+    let mut dice = Dice::new(seed);
+    let mut refused = Vec::new();
+    for (at, server) in SERVERS.iter().enumerate() {
+        for client in TEXT_PROTOCOLS {
+            for _ in 0..REQUESTS {
+                let mut body = dice.request(client, &format!("s{at}"));
+                // Messages has no way to ask for any JSON, which is refused.
+                if server.protocol == Protocol::Messages && body["response_format"]["type"] == "json_object" {
+                    body["response_format"] = json!({"type": "text"});
+                }
+                if client == server.protocol {
+                    continue;
+                }
+                let response = gateway.ask(client, &body);
+                if response.status != 200 {
+                    let sent = simulator.requests().pop().map(|request| request.json());
+                    refused.push(format!(
+                        "{} for {}: {}\n  {body}\n  {}\n",
+                        server.preset,
+                        server.model,
+                        response.text(),
+                        sent.unwrap_or_default()
+                    ));
+                }
+            }
+        }
+    }
+    assert!(
+        refused.is_empty(),
+        "seed {seed}, {} refused:\n{}",
+        refused.len(),
+        refused.join("\n")
+    );
+}
