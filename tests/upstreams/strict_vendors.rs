@@ -50,7 +50,9 @@ fn no_server_refuses_a_request_of_another_protocol() {
             for _ in 0..REQUESTS {
                 let mut body = dice.request(client, &format!("s{at}"));
                 // Messages has no way to ask for any JSON, which is refused.
-                if server.protocol == Protocol::Messages && body["response_format"]["type"] == "json_object" {
+                if server.protocol == Protocol::Messages
+                    && body["response_format"]["type"] == "json_object"
+                {
                     body["response_format"] = json!({"type": "text"});
                 }
                 if client == server.protocol {

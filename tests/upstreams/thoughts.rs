@@ -284,6 +284,42 @@ fn relayed_seals_come_back_to_their_account_alone() {
     }
 }
 
+/// Several keys of one account open the same seals.
+#[test]
+fn seals_go_to_each_upstream_of_an_account() {
+    let (one, two) = (
+        Simulator::start(thinks).unwrap(),
+        Simulator::start(thinks).unwrap(),
+    );
+    let upstream = |name: &str, simulator: &Simulator| {
+        let base_url = simulator.base_url();
+        format!(
+            "[[upstreams]]\nname = \"{name}\"\nprotocol = \"messages\"\nbase_url = \"{base_url}\"\naccount = \"production\""
+        )
+    };
+    let gateway = Config::new("")
+        .section(&upstream("one", &one))
+        .section(&upstream("two", &two))
+        .model("one", Protocol::Messages, r#"[{ upstream = "one" }]"#)
+        .model("two", Protocol::Messages, r#"[{ upstream = "two" }]"#)
+        .start(GATEWAY);
+    let user = json!({"role": "user", "content": "Think."});
+    let question = |model: &str| json!({"model": model, "stream": false, "input": [user], "include": ["reasoning.encrypted_content"]});
+    let response = gateway.ask(Protocol::Responses, &question("one"));
+    let mut next = question("two");
+    let input = next["input"].as_array_mut().unwrap();
+    input.extend(output(false, &response));
+    input.push(user.clone());
+    let response = gateway.ask(Protocol::Responses, &next);
+    assert_eq!(
+        response.header("x-sluicegate-dropped"),
+        Some("input[].phase")
+    );
+    let content = &two.requests()[0].json()["messages"][1]["content"];
+    let thinking = json!({"type": "thinking", "thinking": "Let me see.", "signature": SEAL});
+    assert_eq!(content[0], thinking);
+}
+
 /// A server refuses a seal of a conversation that has moved, and answers without it: "Invalid `signature`
 /// in `thinking` block" (<https://github.com/anthropics/claude-code/issues/63155>).
 #[test]

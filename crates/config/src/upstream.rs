@@ -55,6 +55,10 @@ pub struct Upstream {
     /// `{ command = ["program", "argument"], refresh = "45m" }`. Absent: the source of the preset, or none.
     #[schemars(example = BTreeMap::from([("env", "OPENAI_API_KEY")]))]
     api_key: Option<Secret>,
+    /// The name of its account at the vendor. Upstreams of a protocol with the same account can open
+    /// each other's seals of reasoning. Absent: the key is the account.
+    #[schemars(example = &"production")]
+    account: Option<String>,
     /// The header that carries the key. Absent: `x-api-key` for Messages, else a bearer token.
     #[schemars(example = &"bearer")]
     auth: Option<Auth>,
@@ -273,7 +277,8 @@ impl Upstream {
     /// in each protocol.
     pub fn secret(&self) -> Vec<u8> {
         let key = self.api_key.as_ref().and_then(Secret::shared);
-        let key = key.as_ref().unwrap_or(&self.name);
+        let key = self.account.as_ref().or(key.as_ref());
+        let key = key.unwrap_or(&self.name);
         format!("sluicegate envelope\n{:?}\n{key}", self.protocol()).into_bytes()
     }
 
