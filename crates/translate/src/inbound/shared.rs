@@ -1,5 +1,7 @@
 //! Conversions that the client protocols share.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use std::collections::HashSet;
 
 use engine::{CacheLifetime, ImageSource, Tool, ToolChoice, UserPart};
@@ -71,13 +73,42 @@ pub(super) fn last_breakpoint<'a>(
 pub(super) fn image(url: &str, detail: Option<String>) -> UserPart {
     let source = match DataUrl::parse(url) {
         Ok(url) => ImageSource::Inline {
-            media_type: url.image_type().unwrap_or(url.media_type).to_owned(),
+            media_type: image_type(url.media_type, url.data),
             data: url.data.to_owned(),
         },
         Err(_) => ImageSource::Url(url.to_owned()),
     };
     UserPart::Image { source, detail }
 }
+
+/// Returns the registered media type of an image. One that contradicts the first bytes gives way to
+/// them: "the image was specified using the image/png media type, but the image appears to be a
+/// image/jpeg image" (<https://github.com/home-assistant/core/issues/167208>).
+pub(super) fn image_type(stated: &str, data: &str) -> String {
+    let registered = wire::image_type(stated).unwrap_or(stated);
+    let is_registered = registered.eq_ignore_ascii_case(stated);
+    let found = data.get(..SIGNATURE).filter(|_| is_registered);
+    let found = found.and_then(|head| type_of(&STANDARD.decode(head).ok()?));
+    found.unwrap_or(registered).to_owned()
+}
+
+/// Returns the type of an image by its first bytes.
+fn type_of(head: &[u8]) -> Option<&'static str> {
+    let signatures: [(&[u8], &str); 4] = [
+        (b"\x89PNG\r\n\x1a\n", "image/png"),
+        (b"\xff\xd8\xff", "image/jpeg"),
+        (b"GIF8", "image/gif"),
+        (b"RIFF", "image/webp"),
+    ];
+    let is_of = |(signature, kind): &&(&[u8], &str)| {
+        let is_webp = head.get(8..12) == Some(b"WEBP");
+        head.starts_with(signature) && (*kind != "image/webp" || is_webp)
+    };
+    signatures.iter().find(is_of).map(|(_, kind)| *kind)
+}
+
+/// The letters of base64 that have the first bytes.
+const SIGNATURE: usize = 16;
 
 /// Converts a document given as a data URL in the field `param`.
 pub(super) fn file(

@@ -509,7 +509,7 @@ fn claude_gets_the_true_type_of_an_image() {
     for (stated, data, sent) in [
         ("image/png", "/9j/4AAQSkZJRgABAQAAAQABAAD/", "image/jpeg"),
         (
-            "image/jpg",
+            "image/jpeg",
             "UklGRiQAAABXRUJQVlA4IBgAAAAwAQCdASoBAAEA",
             "image/webp",
         ),

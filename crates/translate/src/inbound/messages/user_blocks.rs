@@ -170,9 +170,7 @@ fn text_of(block: &InputBlock) -> Option<String> {
 fn image_source(source: &Source) -> Option<ImageSource> {
     match source {
         Source::Base64(source) => Some(ImageSource::Inline {
-            media_type: wire::image_type(&source.media_type)
-                .unwrap_or(&source.media_type)
-                .to_owned(),
+            media_type: shared::image_type(&source.media_type, &source.data),
             data: source.data.clone(),
         }),
         Source::Url(source) => Some(ImageSource::Url(source.url.clone())),

@@ -2,9 +2,7 @@
 
 use std::borrow::Cow;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use engine::{CacheLifetime, ImageSource, Reasoning, TextRequest, Turn, UserPart};
+use engine::{CacheLifetime, Reasoning, TextRequest, Turn, UserPart};
 use serde_json::Value;
 use vendor::Protocol;
 use wire::Object;
@@ -31,11 +29,6 @@ pub(super) fn fitted<'a>(
         dropped.add(DroppedField::CacheBreakpoint);
     }
     match protocol {
-        Protocol::Messages => {
-            if parts(&request.turns).any(|part| true_type(part).is_some()) {
-                correct_types(&mut request.to_mut().turns);
-            }
-        }
         Protocol::Responses => {
             let metadata = request.labels.metadata.as_ref();
             if metadata.is_some_and(|metadata| !is_taken(metadata)) {
@@ -44,7 +37,7 @@ pub(super) fn fitted<'a>(
                 dropped.add(DroppedField::Metadata);
             }
         }
-        Protocol::Chat => {}
+        Protocol::Chat | Protocol::Messages => {}
     }
     request
 }
@@ -55,47 +48,6 @@ fn parts(turns: &[Turn]) -> impl Iterator<Item = &UserPart> {
         Turn::Tool(result) => result.content.as_slice(),
         _ => &[],
     })
-}
-
-fn parts_mut(turns: &mut [Turn]) -> impl Iterator<Item = &mut UserPart> {
-    turns.iter_mut().flat_map(|turn| match turn {
-        Turn::User(parts) => parts.as_mut_slice(),
-        Turn::Tool(result) => result.content.as_mut_slice(),
-        _ => &mut [],
-    })
-}
-
-/// Returns the media type of an image by its first bytes, if the client has stated another one.
-/// Claude refuses such an image: "the image was specified using the image/png media type, but the
-/// image appears to be a image/jpeg image" (<https://github.com/home-assistant/core/issues/167208>).
-fn true_type(part: &UserPart) -> Option<&'static str> {
-    let UserPart::Image {
-        source: ImageSource::Inline { media_type, data },
-        ..
-    } = part
-    else {
-        return None;
-    };
-    let head = STANDARD.decode(data.get(..16)?).ok()?;
-    let (_, found) = SIGNATURES
-        .iter()
-        .find(|(signature, _)| head.starts_with(signature))?;
-    let is_other = !media_type.eq_ignore_ascii_case(found);
-    let is_webp = *found != "image/webp" || head.get(8..12) == Some(b"WEBP");
-    (is_other && is_webp).then_some(found)
-}
-
-fn correct_types(turns: &mut [Turn]) {
-    for part in parts_mut(turns) {
-        if let Some(found) = true_type(part)
-            && let UserPart::Image {
-                source: ImageSource::Inline { media_type, .. },
-                ..
-            } = part
-        {
-            found.clone_into(media_type);
-        }
-    }
 }
 
 /// Returns the breakpoints of the prompt cache that Claude takes, in the order of the prompt, or
@@ -174,13 +126,6 @@ fn within_limits(metadata: Object) -> Object {
     pairs.take(MAX_PAIRS).collect()
 }
 
-/// The first bytes of the images that Claude takes.
-const SIGNATURES: [(&[u8], &str); 4] = [
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF8", "image/gif"),
-    (b"RIFF", "image/webp"),
-];
 /// The number of breakpoints in a request of Messages.
 const MAX_MARKS: usize = 4;
 /// The number of pairs of metadata.
