@@ -183,3 +183,92 @@ fn answers_of_claude_have_closed_objects_and_no_limits() {
     );
     assert_eq!(sent(&closed), (closed, vec![]));
 }
+
+/// "array schema missing items", "None is not of type 'array'", "True is not of type 'number'",
+/// OpenAI; "must match JSON Schema draft 2020-12", Claude:
+/// <https://github.com/meilisearch/meilisearch-mcp/issues/27>,
+/// <https://github.com/yomorun/yomo/issues/860>, <https://github.com/hyperdxio/hyperdx/issues/2925>
+#[test]
+fn a_malformed_schema_of_a_tool_is_repaired() {
+    let schema = json!({
+        "type": "object",
+        "required": null,
+        "properties": {
+            "array": { "type": "array" },
+            "pair": { "type": "array", "items": [{ "type": "string" }, { "type": "number" }] },
+            "above": { "type": "number", "minimum": 0, "exclusiveMinimum": true },
+            "inner": { "type": "object", "properties": { "list": { "type": ["array", "null"] } } },
+            "any": { "type": null, "enum": null },
+        },
+    });
+    let expected = json!({
+        "type": "object",
+        "properties": {
+            "array": { "type": "array", "items": {} },
+            "pair": { "type": "array", "prefixItems": [{ "type": "string" }, { "type": "number" }], "items": {} },
+            "above": { "type": "number", "exclusiveMinimum": 0 },
+            "inner": { "type": "object", "properties": { "list": { "type": ["array", "null"], "items": {} } } },
+            "any": {},
+        },
+    });
+    for (client, upstream) in [
+        (Chat, Messages),
+        (Responses, Messages),
+        (Responses, Chat),
+        (Chat, Responses),
+        (Messages, Chat),
+        (Messages, Responses),
+    ] {
+        let (sent, dropped) = parameters(client, upstream, &schema);
+        assert_eq!(
+            (sent, dropped),
+            (expected.clone(), vec![]),
+            "{client} {upstream}"
+        );
+    }
+    let nothing = json!({ "type": "object", "properties": null, "required": null });
+    let (sent, dropped) = parameters(Chat, Messages, &nothing);
+    assert_eq!(
+        (sent, dropped),
+        (json!({ "properties": {}, "type": "object" }), vec![])
+    );
+    // What draft 3 requires, and an empty list of values, are lost.
+    let lossy = json!({ "type": "object", "properties": {
+        "t": { "type": "string", "required": true }, "u": { "type": "string", "enum": [] },
+    } });
+    let (sent, dropped) = parameters(Messages, Chat, &lossy);
+    let texts = json!({ "t": { "type": "string" }, "u": { "type": "string" } });
+    assert_eq!(
+        (&sent["properties"], dropped),
+        (&texts, vec!["json_schema".to_owned()])
+    );
+}
+
+/// "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top
+/// level", OpenAI. Claude refuses only the first three.
+#[test]
+fn a_negation_at_the_root_is_left_out_for_openai() {
+    let schema = json!({ "type": "object", "properties": { "a": { "type": "string" } },
+        "not": { "required": ["a"] } });
+    for (client, upstream) in [(Messages, Chat), (Messages, Responses), (Responses, Chat)] {
+        let (sent, dropped) = parameters(client, upstream, &schema);
+        assert_eq!(
+            sent,
+            json!({ "type": "object", "properties": { "a": { "type": "string" } } })
+        );
+        assert_eq!(dropped, ["json_schema"]);
+    }
+    assert_eq!(parameters(Chat, Messages, &schema), (schema, vec![]));
+}
+
+/// A property of two alternatives may match either.
+#[test]
+fn a_property_of_several_alternatives_accepts_what_each_of_them_does() {
+    let branch = |kind: &str| json!({ "properties": { "a": { "type": kind } } });
+    let schema =
+        json!({ "type": "object", "oneOf": [branch("string"), branch("number"), branch("null")] });
+    let (sent, dropped) = parameters(Responses, Chat, &schema);
+    let either = json!([{ "type": "string" }, { "type": "number" }, { "type": "null" }]);
+    assert_eq!(sent["properties"], json!({ "a": { "anyOf": either } }));
+    assert_eq!(dropped, ["json_schema"]);
+}

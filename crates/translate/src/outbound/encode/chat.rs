@@ -341,8 +341,9 @@ fn format(
         } => {
             let mut named = NamedSchema::new(name.as_deref().unwrap_or(SCHEMA_NAME).to_owned());
             named.description.clone_from(description);
-            named.schema = Some(super::embed(schema)?);
-            named.strict = schema::permitted(*strict, schema, dropped);
+            let sent = schema::of_answer(schema, dropped)?;
+            named.strict = schema::permitted(*strict, &sent, dropped);
+            named.schema = Some(sent);
             Some(ResponseFormat::JsonSchema(JsonSchemaFormat::new(named)))
         }
     })

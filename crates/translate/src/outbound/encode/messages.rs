@@ -374,7 +374,7 @@ fn set_tools(
 
 fn tools(tools: &[engine::Tool], dropped: &mut DroppedFields) -> Result<Vec<Tool>, EngineError> {
     let tool = |tool: &engine::Tool| {
-        let schema = schema::of_tool(tool, dropped)?.unwrap_or_else(schema::empty);
+        let schema = schema::of_claude_tool(tool, dropped)?;
         // `strict` is left out, because not every version of the protocol supports it.
         let mut custom = CustomTool::new(tool.name.clone(), schema);
         custom.description.clone_from(&tool.description);

@@ -322,9 +322,11 @@ fn text(
             strict,
         } => {
             let name = name.as_deref().unwrap_or(SCHEMA_NAME).to_owned();
-            let mut format = JsonSchemaFormat::new(name, super::embed(schema)?);
+            let sent = schema::of_answer(schema, dropped)?;
+            let strict = schema::permitted(*strict, &sent, dropped);
+            let mut format = JsonSchemaFormat::new(name, sent);
             format.description.clone_from(description);
-            format.strict = schema::permitted(*strict, schema, dropped);
+            format.strict = strict;
             Some(Format::JsonSchema(format))
         }
     };
