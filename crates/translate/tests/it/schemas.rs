@@ -141,6 +141,53 @@ fn an_answer_is_strict_only_if_its_schema_permits_it() {
     );
 }
 
+/// Words that strict mode does not know are sent, and not as strict:
+/// <https://developers.openai.com/api/docs/guides/structured-outputs#supported-schemas>
+#[test]
+fn strict_is_not_sent_with_a_schema_that_it_does_not_know() {
+    let closed = |inner: Value| {
+        json!({ "type": "object", "properties": { "x": inner }, "required": ["x"],
+            "additionalProperties": false })
+    };
+    let choice = closed(json!({ "oneOf": [{ "type": "string" }, { "type": "number" }] }));
+    let link = closed(json!({ "type": "string", "format": "uri" }));
+    let root = json!({ "anyOf": [closed(json!({ "type": "string" }))] });
+    let strict = || vec!["strict".to_owned()];
+    for schema in [&choice, &link] {
+        let mut tool = tool(Messages, "f", schema);
+        tool["strict"] = true.into();
+        let request = body(Messages, json!({ "tools": [tool] }));
+        let (chat, dropped) = served(Messages, (None, Chat), &request);
+        let function = &chat["tools"][0]["function"];
+        assert_eq!(
+            (&function["strict"], &function["parameters"]),
+            (&Value::Null, schema)
+        );
+        assert_eq!(dropped, strict());
+        // Absent, it would be true there.
+        let (responses, dropped) = served(Messages, (None, Responses), &request);
+        assert_eq!(responses["tools"][0]["strict"], false);
+        assert_eq!(dropped, strict());
+    }
+    for schema in [&choice, &root] {
+        let format =
+            json!({ "output_config": { "format": { "type": "json_schema", "schema": schema } } });
+        let request = body(Messages, format);
+        let (chat, dropped) = served(Messages, (None, Chat), &request);
+        let format = &chat["response_format"]["json_schema"];
+        assert_eq!(
+            (&format["strict"], &format["schema"], dropped),
+            (&Value::Bool(false), schema, strict())
+        );
+        let (responses, dropped) = served(Messages, (None, Responses), &request);
+        let format = &responses["text"]["format"];
+        assert_eq!(
+            (&format["strict"], dropped),
+            (&Value::Bool(false), strict())
+        );
+    }
+}
+
 /// "For 'object' type, 'additionalProperties' must be explicitly set to false", and the limits that
 /// are not supported:
 /// <https://docs.claude.com/en/docs/build-with-claude/structured-outputs#json-schema-limitations>

@@ -83,8 +83,8 @@ fn strict_to_responses_is_false_where_the_client_set_nothing() {
 /// there otherwise: <https://platform.openai.com/docs/guides/function-calling#strict-mode>
 #[test]
 fn strict_from_responses_is_true_where_the_schema_permits_it() {
-    let open = json!({ "type": "object", "properties": { "city": {} } });
-    let closed = json!({ "type": "object", "properties": { "city": {} }, "required": ["city"],
+    let open = json!({ "type": "object", "properties": { "city": { "type": "string" } } });
+    let closed = json!({ "type": "object", "properties": { "city": { "type": "string" } }, "required": ["city"],
         "additionalProperties": false });
     let tools = json!([
         tool(Responses, "f", &open),
@@ -92,7 +92,7 @@ fn strict_from_responses_is_true_where_the_schema_permits_it() {
         { "type": "function", "name": "h", "parameters": closed, "strict": false },
     ]);
     let request = body(Responses, json!({ "tools": tools }));
-    insta::assert_snapshot!(sent(Responses, Chat, &request).0, @r#"{"model":"m","messages":[{"role":"user","content":"Hi."}],"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"city":{}}}}},{"type":"function","function":{"name":"g","parameters":{"type":"object","properties":{"city":{}},"required":["city"],"additionalProperties":false},"strict":true}},{"type":"function","function":{"name":"h","parameters":{"type":"object","properties":{"city":{}},"required":["city"],"additionalProperties":false}}}],"tool_choice":"auto"}"#);
+    insta::assert_snapshot!(sent(Responses, Chat, &request).0, @r#"{"model":"m","messages":[{"role":"user","content":"Hi."}],"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}},{"type":"function","function":{"name":"g","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false},"strict":true}},{"type":"function","function":{"name":"h","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}}}],"tool_choice":"auto"}"#);
     // Re-encoded for Responses, an absent value stays absent.
     let again: Value = serde_json::from_str(&sent(Responses, Responses, &request).0).unwrap();
     assert_eq!(again["tools"][0]["strict"], Value::Null);

@@ -30,6 +30,58 @@ fn only_closed_schemas_can_be_strict() {
     }
 }
 
+/// Each schema is one property of a closed object:
+/// <https://developers.openai.com/api/docs/guides/structured-outputs#supported-schemas>
+#[test]
+fn only_known_words_can_be_strict() {
+    let text = json!({ "type": "string" });
+    let permits = |schema: &Value| {
+        let root = json!({ "type": "object", "properties": { "x": schema }, "required": ["x"],
+            "additionalProperties": false, "$defs": { "a": { "type": "string" } } });
+        permits_strict(&root.into())
+    };
+    for schema in [
+        json!({ "type": "string", "format": "date-time", "pattern": "a", "description": "d" }),
+        json!({ "type": ["integer", "null"], "minimum": 1, "multipleOf": 2 }),
+        json!({ "type": "array", "items": text, "minItems": 2 }),
+        json!({ "anyOf": [text, { "type": "null" }], "title": "t" }),
+        json!({ "type": "string", "enum": ["a"] }),
+        json!({ "$ref": "#/$defs/a" }),
+    ] {
+        assert!(permits(&schema), "{schema}");
+    }
+    for schema in [
+        json!({}),
+        json!(true),
+        json!({ "description": "anything" }),
+        json!({ "enum": ["a"] }),
+        json!({ "type": "string", "default": "a" }),
+        json!({ "type": "string", "format": "uri" }),
+        json!({ "type": "string", "not": { "const": "x" } }),
+        json!({ "type": "array" }),
+        json!({ "type": "array", "items": text, "uniqueItems": true }),
+        json!({ "type": "array", "items": {} }),
+        json!({ "type": "object", "properties": {}, "required": [], "additionalProperties": false,
+            "propertyNames": text }),
+        json!({ "type": ["object", "null"] }),
+        json!({ "oneOf": [text] }),
+        json!({ "allOf": [text] }),
+        json!({ "anyOf": [text, { "allOf": [text] }] }),
+        // "$ref cannot have keywords {'description'}"
+        json!({ "$ref": "#/$defs/a", "description": "d" }),
+    ] {
+        assert!(!permits(&schema), "{schema}");
+    }
+    // "Root objects must not be anyOf and must be an object."
+    for root in [
+        text.clone(),
+        json!({ "anyOf": [text] }),
+        json!({ "type": "object", "anyOf": [text], "additionalProperties": false }),
+    ] {
+        assert!(!permits_strict(&(&root).into()), "{root}");
+    }
+}
+
 /// Each case is a schema of a client, what vendors accept in its place, and whether a constraint is
 /// lost.
 #[test]
