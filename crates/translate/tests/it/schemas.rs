@@ -214,21 +214,73 @@ fn answers_of_claude_have_closed_objects_and_no_limits() {
         "$defs": { "one": { "type": "object", "additionalProperties": false } },
         "additionalProperties": false,
     });
-    let sent = |schema: &Value| {
-        let format =
-            json!({ "type": "json_schema", "json_schema": { "name": "n", "schema": schema } });
-        let (sent, dropped) = served(
-            Chat,
-            (None, Messages),
-            &body(Chat, json!({ "response_format": format })),
-        );
-        (sent["output_config"]["format"]["schema"].clone(), dropped)
-    };
     assert_eq!(
-        sent(&schema),
+        answer_of_claude(&schema),
         (closed.clone(), vec!["json_schema".to_owned()])
     );
-    assert_eq!(sent(&closed), (closed, vec![]));
+    assert_eq!(answer_of_claude(&closed), (closed, vec![]));
+}
+
+/// The limits of the schemas of Claude's answers, each with a schema of a property, and what is sent:
+/// <https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations>,
+/// <https://github.com/ghostlobster/memorize-everything/issues/93>,
+/// <https://github.com/BerriAI/litellm/pull/34313>
+#[test]
+fn answers_of_claude_have_only_known_words() {
+    let text = json!({ "type": "string" });
+    let object = |schema: &Value| json!({ "type": "object", "properties": { "t": schema }, "additionalProperties": false });
+    for (schema, expected) in [
+        // "For 'array' type, 'minItems' values other than 0 or 1 are not supported"
+        (
+            json!({ "type": "array", "items": text, "minItems": 3 }),
+            json!({ "type": "array", "items": text }),
+        ),
+        (
+            json!({ "oneOf": [text, { "type": "number" }] }),
+            json!({ "anyOf": [text, { "type": "number" }] }),
+        ),
+        (json!({ "type": "string", "format": "int64" }), text.clone()),
+        (
+            json!({ "type": "object", "minProperties": 1, "propertyNames": { "pattern": "^a" },
+                "patternProperties": { "^a": text } }),
+            json!({ "type": "object", "additionalProperties": false }),
+        ),
+        (
+            json!({ "type": ["object", "null"] }),
+            json!({ "type": ["object", "null"], "additionalProperties": false }),
+        ),
+        (
+            json!({ "type": "string", "not": { "const": "a" } }),
+            text.clone(),
+        ),
+    ] {
+        let (sent, dropped) = answer_of_claude(&object(&schema));
+        assert_eq!(sent, object(&expected));
+        assert_eq!(dropped, ["json_schema"]);
+    }
+    for schema in [
+        json!({ "type": "array", "items": text, "minItems": 1 }),
+        json!({ "type": "string", "format": "uri" }),
+        json!({ "anyOf": [text, { "$ref": "#/$defs/a" }] }),
+    ] {
+        assert_eq!(
+            answer_of_claude(&object(&schema)),
+            (object(&schema), vec![])
+        );
+    }
+    let (sent, _) = answer_of_claude(&json!({ "properties": { "t": text } }));
+    assert_eq!(
+        sent,
+        json!({ "properties": { "t": text }, "additionalProperties": false, "type": "object" })
+    );
+}
+
+/// The schema of an answer as Claude gets it.
+fn answer_of_claude(schema: &Value) -> (Value, Vec<String>) {
+    let format = json!({ "type": "json_schema", "json_schema": { "name": "n", "schema": schema } });
+    let request = body(Chat, json!({ "response_format": format }));
+    let (sent, dropped) = served(Chat, (None, Messages), &request);
+    (sent["output_config"]["format"]["schema"].clone(), dropped)
 }
 
 /// "array schema missing items", "None is not of type 'array'", "True is not of type 'number'",
