@@ -94,6 +94,8 @@ wire::text_enum! {
         Strict = "strict",
         /// Pairs of metadata that the upstream does not take.
         Metadata = "metadata",
+        /// A tool with the name of another one.
+        Tools = "tools",
         /// Parts of a JSON Schema that the upstream does not know.
         Schema = "json_schema",
     }
@@ -113,6 +115,7 @@ pub fn request(
     let mut dropped = DroppedFields::default();
     let request = history::ordered(request, &mut dropped);
     let request = fit::fitted(protocol, request, settings, &mut dropped);
+    let request = names::unique(request, &mut dropped);
     let (request, names) = names::fitted(protocol, &request);
     let body = match protocol {
         Protocol::Responses => serialized(&responses::request(&request, settings, &mut dropped)?),

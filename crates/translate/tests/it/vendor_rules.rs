@@ -351,6 +351,31 @@ fn names_of_more_than_64_letters_are_shortened_reversibly() {
     }
 }
 
+/// "tools: Tool names must be unique.", Claude:
+/// <https://github.com/NousResearch/hermes-agent/issues/18748>
+#[test]
+fn the_first_of_the_tools_with_one_name_is_sent() {
+    let schema = |name: &str| json!({ "type": "object", "properties": { name: {} } });
+    for (client, upstream) in [
+        (Chat, Messages),
+        (Messages, Chat),
+        (Messages, Responses),
+        (Chat, Responses),
+    ] {
+        let tools = [("f", "a"), ("g", "b"), ("f", "c")];
+        let tools = tools.map(|(name, property)| tool(client, name, &schema(property)));
+        let (sent, dropped) = sent(client, upstream, &body(client, json!({ "tools": tools })));
+        let sent: Value = serde_json::from_str(&sent).unwrap();
+        assert_eq!(sent["tools"].as_array().unwrap().len(), 2, "{sent}");
+        let text = sent.to_string();
+        assert!(
+            text.contains(r#"{"a":{}}"#) && !text.contains(r#"{"c":{}}"#),
+            "{text}"
+        );
+        assert_eq!(dropped, [DroppedField::Tools]);
+    }
+}
+
 /// Names of functions are "a-z, A-Z, 0-9, or contain underscores and dashes":
 /// <https://platform.openai.com/docs/api-reference/chat/create>. Names in earlier calls may come
 /// from another model.

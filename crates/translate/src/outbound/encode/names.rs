@@ -1,11 +1,13 @@
 //! Names of tools that an upstream would refuse.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use engine::{AssistantPart, TextEvent, TextRequest, ToolChoice, Turn};
 use sha2::{Digest as _, Sha256};
 use vendor::Protocol;
+
+use super::{DroppedField, DroppedFields};
 
 /// The names of tools that were replaced for an upstream, to restore them in its answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,6 +81,23 @@ pub(super) fn fitted(
         }
     }
     (Cow::Owned(request), names)
+}
+
+/// Returns the request without the tools that have the name of an earlier one: "tools: Tool names
+/// must be unique.", Claude (<https://github.com/NousResearch/hermes-agent/issues/18748>).
+pub(super) fn unique<'a>(
+    request: Cow<'a, TextRequest>,
+    dropped: &mut DroppedFields,
+) -> Cow<'a, TextRequest> {
+    let mut known = HashSet::with_capacity(request.tools.len());
+    if request.tools.iter().all(|tool| known.insert(&tool.name)) {
+        return request;
+    }
+    dropped.add(DroppedField::Tools);
+    let mut request = request.into_owned();
+    let mut known = HashSet::new();
+    request.tools.retain(|tool| known.insert(tool.name.clone()));
+    Cow::Owned(request)
 }
 
 /// Returns the names of the functions that were called earlier.
