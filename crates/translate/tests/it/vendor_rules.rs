@@ -335,7 +335,7 @@ fn names_of_more_than_64_letters_are_shortened_reversibly() {
         }),
     );
     for upstream in [Chat, Responses] {
-        let encoded = encoded(Messages, upstream, &request, &SETTINGS);
+        let mut encoded = encoded(Messages, upstream, &request, &SETTINGS);
         let sent = String::from_utf8(encoded.body).unwrap();
         if upstream == Chat {
             insta::assert_snapshot!(sent, @r#"{"model":"m","messages":[{"role":"user","content":"Hi."}],"max_tokens":99,"tools":[{"type":"function","function":{"name":"mcp__aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_9235d79b","parameters":{"type":"object","properties":{}}}}],"tool_choice":{"type":"function","function":{"name":"mcp__aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_9235d79b"}}}"#);
@@ -374,6 +374,74 @@ fn the_first_of_the_tools_with_one_name_is_sent() {
         );
         assert_eq!(dropped, [DroppedField::Tools]);
     }
+}
+
+/// "Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'", Claude:
+/// <https://github.com/decocms/studio/issues/6874>. The letters at the ends are the first of the
+/// names' SHA-256.
+#[test]
+fn names_of_arguments_are_replaced_for_claude_and_restored() {
+    let call = |arguments: &str| json!({ "id": "c", "type": "function", "function": { "name": "f", "arguments": arguments } });
+    let schema = json!({ "type": "object", "required": ["a b", "top"], "properties": {
+        "$filter": { "properties": { "$in": {} } }, "top": {}, "a b": {},
+    } });
+    let mut request = body(
+        Chat,
+        json!({ "tools": [tool(Chat, "f", &schema), tool(Chat, "g", &json!({}))] }),
+    );
+    request["messages"] = json!([
+        { "role": "user", "content": "Hi." },
+        { "role": "assistant", "tool_calls": [call(r#"{"$filter":{"a b":1},"top":"$filter"}"#)] },
+        { "role": "tool", "tool_call_id": "c", "content": "Sunny." },
+    ]);
+    let mut encoded = encoded(Chat, Messages, &request, &SETTINGS);
+    let sent: Value = serde_json::from_slice(&encoded.body).unwrap();
+    assert_eq!(
+        sent["tools"][0]["input_schema"],
+        json!({ "type": "object", "required": ["a_b_c8687a08", "top"], "properties": {
+            "_filter_0c097d40": { "properties": { "$in": {} } }, "top": {}, "a_b_c8687a08": {},
+        } })
+    );
+    assert_eq!(
+        sent["messages"][1]["content"][0]["input"],
+        json!({ "_filter_0c097d40": { "a b": 1 }, "top": "$filter" })
+    );
+    assert_eq!(encoded.dropped, []);
+    assert!(!encoded.names.is_empty());
+    let mut restored = |name: &str, pieces: &[&str]| {
+        let name = name.to_owned();
+        let id = "c".to_owned();
+        let _ = encoded.names.restore(engine::TextEvent::Call { id, name });
+        let pieces = pieces.iter().map(|piece| {
+            match encoded
+                .names
+                .restore(engine::TextEvent::Arguments((*piece).to_owned()))
+            {
+                engine::TextEvent::Arguments(piece) => piece,
+                other => panic!("{other:?}"),
+            }
+        });
+        pieces.collect::<String>()
+    };
+    assert_eq!(
+        restored(
+            "f",
+            &[
+                r#"{"_filter"#,
+                r#"_0c097d40": {"a_b_c8687a08":"#,
+                r#" 1}, "top":"_filter_0c097d40"}"#
+            ]
+        ),
+        r#"{"$filter": {"a_b_c8687a08": 1}, "top":"_filter_0c097d40"}"#
+    );
+    // The other tool has its own names.
+    assert_eq!(
+        restored("g", &[r#"{"_filter_0c097d40": 1}"#]),
+        r#"{"_filter_0c097d40": 1}"#
+    );
+    // Other protocols take any name.
+    let sent: Value = serde_json::from_str(&self::sent(Chat, Responses, &request).0).unwrap();
+    assert_eq!(sent["tools"][0]["parameters"], schema);
 }
 
 /// Names of functions are "a-z, A-Z, 0-9, or contain underscores and dashes":

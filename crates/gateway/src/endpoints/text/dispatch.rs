@@ -232,7 +232,8 @@ impl<D: TextEndpoint> TextDispatch<D> {
         let mut sealer = server.envelope.sealer();
         events = Box::pin(events.map_ok(move |event| sealer.event(event)));
         if !encoded.names.is_empty() {
-            events = Box::pin(events.map_ok(move |event| encoded.names.restore(event)));
+            let mut names = encoded.names;
+            events = Box::pin(events.map_ok(move |event| names.restore(event)));
         }
         // A streaming client never gets an upstream's message (`vendor::in_stream`).
         if !self.parsed.streams {

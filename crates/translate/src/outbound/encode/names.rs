@@ -1,35 +1,55 @@
-//! Names of tools that an upstream would refuse.
+//! Names of tools, and of their arguments, that an upstream would refuse.
+
+mod keys;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use engine::{AssistantPart, TextEvent, TextRequest, ToolChoice, Turn};
+use engine::{
+    AssistantPart, EngineError, TextEvent, TextRequest, Tool, ToolCall, ToolChoice, Turn,
+};
 use sha2::{Digest as _, Sha256};
 use vendor::Protocol;
 
+use self::keys::{Replaced, Restorer};
 use super::{DroppedField, DroppedFields};
 
-/// The names of tools that were replaced for an upstream, to restore them in its answer.
+/// The names of tools and of their arguments that were replaced for an upstream, to restore them in
+/// its answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplacedNames {
-    /// The originals by the new names.
+    /// The originals of the names of tools by the new ones.
     originals: HashMap<String, String>,
+    /// For the new names of tools, the originals of the names of their arguments by the new ones.
+    arguments: HashMap<String, HashMap<String, String>>,
+    /// The arguments of the most recent call, if some of their names were replaced.
+    open: Option<Restorer>,
 }
 
 impl ReplacedNames {
     /// Returns true if no name was replaced.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.originals.is_empty()
+        self.originals.is_empty() && self.arguments.is_empty()
     }
 
-    /// Returns the event with the original name of its call.
+    /// Returns the next event of the answer with the original name of its call, or the original
+    /// names of its arguments.
     #[must_use]
-    pub fn restore(&self, mut event: TextEvent) -> TextEvent {
-        if let TextEvent::Call { name, .. } = &mut event
-            && let Some(original) = self.originals.get(name)
-        {
-            original.clone_into(name);
+    pub fn restore(&mut self, mut event: TextEvent) -> TextEvent {
+        match &mut event {
+            TextEvent::Call { name, .. } => {
+                self.open = self.arguments.get(name).cloned().map(Restorer::new);
+                if let Some(original) = self.originals.get(name) {
+                    original.clone_into(name);
+                }
+            }
+            TextEvent::Arguments(piece) => {
+                if let Some(open) = &mut self.open {
+                    *piece = open.restore(piece);
+                }
+            }
+            _ => {}
         }
         event
     }
@@ -39,7 +59,7 @@ impl ReplacedNames {
         if is_fit(name, limit) {
             return;
         }
-        let new = replacement(name, limit);
+        let new = replacement(name, limit, is_letter);
         let original = std::mem::replace(name, new.clone());
         self.originals.entry(new).or_insert(original);
     }
@@ -48,11 +68,13 @@ impl ReplacedNames {
 /// Returns the request with all names of tools as the upstream's protocol accepts them: letters,
 /// digits, `_` and `-`, up to 64 with OpenAI
 /// (<https://platform.openai.com/docs/api-reference/chat/create>) and up to 128 with Anthropic
-/// (<https://docs.anthropic.com/en/api/messages>). Earlier calls may have any names.
-pub(super) fn fitted(
+/// (<https://docs.anthropic.com/en/api/messages>), and the names of arguments. Earlier calls may
+/// have any names.
+pub(super) fn fitted<'a>(
     protocol: Protocol,
-    request: &TextRequest,
-) -> (Cow<'_, TextRequest>, ReplacedNames) {
+    request: &'a TextRequest,
+    dropped: &mut DroppedFields,
+) -> Result<(Cow<'a, TextRequest>, ReplacedNames), EngineError> {
     let limit = if protocol == Protocol::Messages {
         128
     } else {
@@ -60,27 +82,52 @@ pub(super) fn fitted(
     };
     let mut names = ReplacedNames::default();
     let is_unfit = |name: &String| !is_fit(name, limit);
-    if !request.tools.iter().any(|tool| is_unfit(&tool.name)) && !calls(request).any(is_unfit) {
-        return (Cow::Borrowed(request), names);
+    let arguments = replaced_arguments(protocol, &request.tools, dropped)?;
+    if arguments.is_empty()
+        && !request.tools.iter().any(|tool| is_unfit(&tool.name))
+        && !calls(request).any(is_unfit)
+    {
+        return Ok((Cow::Borrowed(request), names));
     }
     let mut request = request.clone();
+    for (at, replaced) in arguments {
+        let tool = &mut request.tools[at];
+        tool.parameters = Some(replaced.schema.clone());
+        for call in calls_mut(&mut request.turns).filter(|call| call.name == tool.name) {
+            call.arguments = replaced
+                .applied(&call.arguments)
+                .unwrap_or_else(|| std::mem::take(&mut call.arguments));
+        }
+        names.fit(&mut tool.name, limit);
+        names
+            .arguments
+            .insert(tool.name.clone(), replaced.originals());
+    }
     for tool in &mut request.tools {
         names.fit(&mut tool.name, limit);
     }
     if let ToolChoice::Named(name) = &mut request.tool_choice {
         names.fit(name, limit);
     }
-    for turn in &mut request.turns {
-        let Turn::Assistant(parts) = turn else {
-            continue;
-        };
-        for part in parts {
-            if let AssistantPart::Call(call) = part {
-                names.fit(&mut call.name, limit);
-            }
+    for call in calls_mut(&mut request.turns) {
+        names.fit(&mut call.name, limit);
+    }
+    Ok((Cow::Owned(request), names))
+}
+
+/// Returns the names of arguments that Claude would refuse, by the positions of their tools.
+fn replaced_arguments(
+    protocol: Protocol,
+    tools: &[Tool],
+    dropped: &mut DroppedFields,
+) -> Result<Vec<(usize, Replaced)>, EngineError> {
+    let mut all = Vec::new();
+    if protocol == Protocol::Messages {
+        for (at, tool) in tools.iter().enumerate() {
+            all.extend(Replaced::of(tool, dropped)?.map(|replaced| (at, replaced)));
         }
     }
-    (Cow::Owned(request), names)
+    Ok(all)
 }
 
 /// Returns the request without the tools that have the name of an earlier one: "tools: Tool names
@@ -112,6 +159,17 @@ pub(super) fn calls(request: &TextRequest) -> impl Iterator<Item = &String> {
     })
 }
 
+fn calls_mut(turns: &mut [Turn]) -> impl Iterator<Item = &mut ToolCall> {
+    let parts = turns.iter_mut().filter_map(|turn| match turn {
+        Turn::Assistant(parts) => Some(parts),
+        _ => None,
+    });
+    parts.flatten().filter_map(|part| match part {
+        AssistantPart::Call(call) => Some(call),
+        _ => None,
+    })
+}
+
 fn is_fit(name: &str, limit: usize) -> bool {
     (1..=limit).contains(&name.len()) && name.chars().all(is_letter)
 }
@@ -121,7 +179,7 @@ fn is_letter(letter: char) -> bool {
 }
 
 /// Returns the beginning of a name with a part of its SHA-256, which is the same in every request.
-fn replacement(name: &str, limit: usize) -> String {
+fn replacement(name: &str, limit: usize, is_letter: fn(char) -> bool) -> String {
     let digest = Sha256::digest(name);
     let [a, b, c, d] = [digest[0], digest[1], digest[2], digest[3]];
     let letters = name.chars().take(limit - 9);
