@@ -203,9 +203,14 @@ proptest! {
         prop_assert_eq!(dropped.0, vec![]);
     }
 
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
     /// What the client's schema accepts, the repaired one accepts too.
     #[test]
-    fn repaired_schemas_accept_no_less(schema in schemas(), values in vec(values(), 8)) {
+    fn repaired_schemas_accept_no_less(schema in schemas_of(old_leaves()), values in vec(values(), 8)) {
         let Some(original) = Validator::of_older_draft(&schema) else {
             return Ok(());
         };
@@ -231,7 +236,7 @@ impl Validator {
             let read = || Self::new(schema, Draft::V4);
             (!has_condition).then(read).flatten()
         };
-        Self::new(schema, Draft::V7).or_else(of_draft_4)
+        Self::new(schema, Draft::V2019_09).or_else(of_draft_4)
     }
 
     fn new(schema: &Value, draft: Draft) -> Option<Self> {
@@ -286,33 +291,41 @@ fn assert_well_formed(schema: &Value) {
 
 /// Schemas of the older drafts, with and without faults.
 fn schemas() -> impl Strategy<Value = Value> {
-    let leaf = prop::sample::select(vec![
-        json!({}),
-        json!({ "type": "string" }),
-        json!({ "type": "array" }),
-        json!({ "type": ["array", "null"], "default": null }),
-        json!({ "enum": ["a", 1] }),
-        json!({ "enum": [] }),
-        json!({ "minimum": 1, "exclusiveMinimum": true }),
-        json!({ "maximum": 1, "exclusiveMaximum": false }),
-        json!({ "exclusiveMinimum": 1 }),
-        json!({ "type": "object", "required": ["a"] }),
-        json!({ "items": [] }),
+    let mut leaves = old_leaves();
+    leaves.extend([
         json!({ "type": null }),
         json!({ "required": true, "enum": null }),
         json!({ "properties": null }),
         json!({ "properties": [] }),
         json!({ "type": "any", "anyOf": [] }),
     ]);
+    schemas_of(leaves)
+}
+
+/// Schemas that are valid in some draft.
+fn old_leaves() -> Vec<Value> {
+    vec![
+        json!({}),
+        json!({ "type": "string" }),
+        json!({ "type": "array" }),
+        json!({ "type": ["array", "null"], "default": null }),
+        json!({ "enum": ["a", 1] }),
+        // Often, as the only repair of a valid schema that loses something.
+        json!({ "enum": [] }),
+        json!({ "enum": [] }),
+        json!({ "enum": [] }),
+        json!({ "minimum": 1, "exclusiveMinimum": true }),
+        json!({ "maximum": 1, "exclusiveMaximum": false }),
+        json!({ "exclusiveMinimum": 1 }),
+        json!({ "type": "object", "required": ["a"] }),
+        json!({ "items": [] }),
+    ]
+}
+
+fn schemas_of(leaves: Vec<Value>) -> impl Strategy<Value = Value> {
+    let leaf = prop::sample::select(leaves);
     let schema = leaf.prop_recursive(3, 12, 2, |inner| {
-        let word = prop::sample::select(vec![
-            "items",
-            "not",
-            "additionalProperties",
-            "if",
-            "then",
-            "else",
-        ]);
+        let word = prop::sample::select(vec!["items", "not", "not", "additionalProperties"]);
         let list = prop::sample::select(vec!["items", "anyOf", "oneOf", "allOf"]);
         let property = prop::sample::select(vec!["a", "b"]);
         prop_oneof![
