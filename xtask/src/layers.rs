@@ -47,6 +47,7 @@ const LAYERS: &[LayerCrate] = &[
     layer(4, "net", Use("")),
     layer(3, "translate", UseBelow(3)),
     layer(3, "relay", UseBelow(3)),
+    layer(3, "field-map", UseBelow(3)),
     layer(3, "catalog", UseBelow(3)),
     layer(2, "responses", Use("sse wire")),
     layer(2, "chat", Use("sse wire")),
@@ -62,16 +63,16 @@ const LAYERS: &[LayerCrate] = &[
     layer(0, "console", Use("")),
 ];
 
-const ADMIN: &str = "accounting auth catalog chat config console engine gateway images lease messages net policy \
+const ADMIN: &str = "accounting auth catalog chat config console engine field-map gateway images lease messages net policy \
                            quota responses sse telemetry translate upstream vendor wire";
-const GATEWAY: &str = "answer auth catalog chat config engine fetch images messages net policy quota relay \
+const GATEWAY: &str = "answer auth catalog chat config engine fetch field-map images messages net policy quota relay \
                              responses sse telemetry translate upstream vendor wire";
 const POLICY: &str =
     "accounting auth catalog config engine lease quota relay translate upstream vendor wire";
 const CONFIG: &str = "accounting auth catalog fetch lease quota translate upstream vendor wire";
 /// The crates whose tests may use another one in addition, and that crate.
-const TEST_TOOLS: &str =
-    "server simulator, gateway simulator, gateway image-engine, translate relay, vendor messages";
+const TEST_TOOLS: &str = "server simulator, gateway simulator, gateway image-engine, translate relay, translate field-map, config field-map, \
+                           vendor messages";
 /// Crates below this row are useful by themselves, and so have to build alone.
 const FIRST_ROW_THAT_COMBINES: u8 = 3;
 /// Crates below this row are free of I/O.

@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-pub mod field_map;
 pub mod inbound;
 pub mod outbound;
 pub mod quirks;

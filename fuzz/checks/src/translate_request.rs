@@ -2,7 +2,7 @@
 //! in that protocol.
 
 use engine::TextRequest;
-use translate::field_map::Outline;
+use field_map::Outline;
 use translate::inbound::{Chat, ClientProtocol, Inbound, Messages, Responses};
 use translate::outbound::encode::{self, Quirks, Settings};
 use vendor::Protocol;

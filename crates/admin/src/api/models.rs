@@ -1,11 +1,11 @@
 //! The models: the targets of each one, and the losses on the road to each target.
 
 use catalog::{Model, Protocol};
+use field_map::{Disposition, When};
 use policy::targets::{Backend, Target};
 use schemars::JsonSchema;
 use serde::Serialize;
 use telemetry::requests::report::Road;
-use translate::field_map::{self, Disposition, When};
 
 use super::AdminRequest;
 use super::failure::Failure;

@@ -1,7 +1,7 @@
 //! Encodes a neutral request as the body of a request to an upstream.
 //!
-//! Fields that are dropped by name are listed in [`field_map`](crate::field_map); fields that are
-//! dropped because of their value or the upstream's capabilities are reported here.
+//! Fields that are dropped by name are in the table of `sluicegate-field-map`; fields that are dropped
+//! because of their value or the upstream's capabilities are reported here.
 
 mod chat;
 mod fit;

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use ::field_map::{Disposition, Outline, has_nested_rows, markdown, rows};
 use engine::{EngineError, Format, TextRequest};
 use proptest::prelude::*;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
-use sluicegate_translate::field_map::{Disposition, Outline, has_nested_rows, markdown, rows};
 use sluicegate_translate::outbound::encode;
 use vendor::Protocol::{self, Chat, Messages, Responses};
 use wire::ApiError;
@@ -122,7 +122,7 @@ fn every_row_is_about_a_field() {
 
 #[test]
 fn the_page_is_current() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("LEDGER.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../field-map/LEDGER.md");
     let (page, kept) = (markdown(), fs::read_to_string(&path).unwrap_or_default());
     if page != kept {
         fs::write(&path, page).unwrap();

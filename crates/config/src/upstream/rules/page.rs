@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use translate::field_map::{self, Disposition};
+use field_map::Disposition;
 use translate::rules::{Action, Rule};
 
 use super::{KNOWN, of_preset, text_protocol};

@@ -1,9 +1,4 @@
-//! Maps each field of a client's request to its translation for an upstream of another protocol.
-//!
-//! One table serves the code, the page `LEDGER.md` and the tests. A request to an upstream of the
-//! same protocol is not translated and is not in the table. Fields that are dropped because of
-//! their value rather than their name are reported by
-//! [`encode::request`](crate::outbound::encode::request).
+#![doc = include_str!("../README.md")]
 
 mod chat;
 mod messages;
@@ -13,9 +8,9 @@ mod responses;
 mod table;
 mod walk;
 
-pub use self::outline::Outline;
 use vendor::Protocol;
 
+pub use self::outline::Outline;
 use self::outline::Part;
 pub use self::page::markdown;
 use self::table::Node;

@@ -225,7 +225,7 @@ const DEPTH: u8 = wire::MAX_DEPTH as u8;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::field_map::{When, rows};
+    use crate::{When, rows};
 
     #[test]
     fn keywords_are_compared_in_any_form() {
