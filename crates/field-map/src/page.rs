@@ -92,7 +92,9 @@ The gateway itself ends an answer at the stop sequences that an upstream does no
 for Responses and for the reasoning models of OpenAI, more than four in Chat Completions, and white space in Messages.
 
 Nothing in the history of a conversation is a reason to refuse it. Results stand directly behind their calls, and what
-came between follows (`message_position`); a result without a call becomes a message of the user (`call_id`). Images and
+came between follows (`message_position`); a result without a call becomes a message of the user (`call_id`). A call
+without a result gets one that says so, and several results of a call become one (`tool_result`). Text of the assistant
+behind its calls goes before them in Messages (`message_position`). Images and
 documents in the results of tools follow in a message of the user for Chat Completions (`tool_result_position`). Records
 of tools that ran at the vendor are left out. Ids of calls that come again, and ids and names of tools that an upstream
 would refuse, are replaced; names are restored in the answers. A document without a name gets one. Texts that are joined

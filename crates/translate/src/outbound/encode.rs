@@ -83,6 +83,9 @@ wire::text_enum! {
         MessagePosition = "message_position",
         /// The call that a result belongs to, where the conversation does not have it.
         CallId = "call_id",
+        /// The result of a call that has none, which is added, or several of one call, which become
+        /// one.
+        ToolResult = "tool_result",
         /// The arguments of an earlier call, where they are not an object. They become the only
         /// member of one.
         Arguments = "arguments",

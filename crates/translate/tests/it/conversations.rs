@@ -356,7 +356,13 @@ fn reasoning_that_was_cut_off_does_not_go_back() {
     let (whole, dropped) = sent(Messages, Responses, &request(json!([thinking, call])));
     assert_eq!(
         kinds(&whole),
-        ["message", "reasoning", "function_call", "message"]
+        [
+            "message",
+            "reasoning",
+            "function_call",
+            "function_call_output",
+            "message"
+        ]
     );
-    assert_eq!(dropped, Vec::<String>::new());
+    assert_eq!(dropped, ["tool_result"]);
 }

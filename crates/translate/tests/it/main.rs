@@ -11,6 +11,7 @@ mod conversations;
 mod ends;
 mod fidelity;
 mod field_map;
+mod histories;
 mod images;
 mod logprobs;
 mod outbound_requests;

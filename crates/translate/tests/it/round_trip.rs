@@ -278,10 +278,13 @@ fn enrich(protocol: Protocol, turn: &mut Turn, more: &More) {
             }
             match protocol {
                 Responses => parts.push(AssistantPart::Refusal(word)),
-                Messages => parts.extend([
-                    AssistantPart::RedactedReasoning(word.clone()),
-                    AssistantPart::Text(word),
-                ]),
+                Messages => {
+                    let more = [
+                        AssistantPart::RedactedReasoning(word.clone()),
+                        AssistantPart::Text(word),
+                    ];
+                    parts.splice(1..1, more);
+                }
                 Chat => {}
             }
         }

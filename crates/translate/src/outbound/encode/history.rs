@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use engine::{AssistantPart, TextRequest, ToolCall, Turn, UserPart};
+use engine::{AssistantPart, TextRequest, ToolCall, ToolResult, Turn, UserPart};
 use vendor::call_id;
 
 use super::{DroppedField, DroppedFields};
 
-/// Returns the request with ids of calls that occur once, and each result directly behind its call.
+/// Returns the request with ids of calls that occur once, and the only result of each call directly
+/// behind it.
 ///
 /// Servers count calls from 0 in each answer, and "`tool_use` ids must be unique" in Messages. A
 /// user may speak while a tool runs, and "an assistant message with 'tool_calls' must be followed by
@@ -18,6 +19,9 @@ pub(super) fn ordered<'a>(
     dropped: &mut DroppedFields,
 ) -> Cow<'a, TextRequest> {
     let mut request = Cow::Borrowed(request);
+    if !has_calls_or_results(&request.turns) {
+        return request;
+    }
     if has_repeated_id(&request.turns) {
         number_anew(&mut request.to_mut().turns);
     }
@@ -30,7 +34,122 @@ pub(super) fn ordered<'a>(
         without_lone_results(&mut request.to_mut().turns);
         dropped.add(DroppedField::CallId);
     }
+    if has_several_results(&request.turns) {
+        let turns = std::mem::take(&mut request.to_mut().turns);
+        request.to_mut().turns = with_one_result_each(turns);
+        dropped.add(DroppedField::ToolResult);
+    }
+    if has_call_without_result(&request.turns) {
+        let turns = std::mem::take(&mut request.to_mut().turns);
+        request.to_mut().turns = with_all_results(turns);
+        dropped.add(DroppedField::ToolResult);
+    }
     request
+}
+
+fn has_calls_or_results(turns: &[Turn]) -> bool {
+    let has = |turn: &Turn| matches!(turn, Turn::Tool(_)) || calls(turn).next().is_some();
+    turns.iter().any(has)
+}
+
+/// Returns true if a call has more than one result: "each tool_use must have a single result"
+/// (<https://github.com/QwenLM/qwen-code/issues/8163>).
+fn has_several_results(turns: &[Turn]) -> bool {
+    let mut known = HashSet::new();
+    let mut ids = turns.iter().filter_map(result_id);
+    !ids.all(|id| known.insert(id))
+}
+
+fn result_id(turn: &Turn) -> Option<&str> {
+    match turn {
+        Turn::Tool(result) => Some(&result.call_id),
+        _ => None,
+    }
+}
+
+/// Adds each later result of a call to its first one.
+fn with_one_result_each(turns: Vec<Turn>) -> Vec<Turn> {
+    let mut places = HashMap::<String, usize>::new();
+    let mut single: Vec<Turn> = Vec::with_capacity(turns.len());
+    for turn in turns {
+        let place = result_id(&turn).and_then(|id| places.get(id));
+        match (place.and_then(|place| single.get_mut(*place)), turn) {
+            (Some(Turn::Tool(first)), Turn::Tool(more)) => add_result(first, more),
+            (_, turn) => {
+                places.extend(result_id(&turn).map(|id| (id.to_owned(), single.len())));
+                single.push(turn);
+            }
+        }
+    }
+    single
+}
+
+fn add_result(first: &mut ToolResult, more: ToolResult) {
+    first.is_error |= more.is_error;
+    let mut more = more.content.into_iter();
+    if let (Some(UserPart::Text(text)), [UserPart::Text(next), ..]) =
+        (first.content.last_mut(), more.as_slice())
+    {
+        text.push_str("\n\n");
+        text.push_str(next);
+        more.next();
+    }
+    first.content.extend(more);
+}
+
+/// Returns true if a call has no result although the conversation goes on, such as after the user
+/// has interrupted it. Servers refuse that: "`tool_use` ids were found without `tool_result` blocks
+/// immediately after" (<https://github.com/anthropics/claude-code/issues/1776>,
+/// <https://github.com/microsoft/vscode/issues/299295>).
+fn has_call_without_result(turns: &[Turn]) -> bool {
+    let mut open = Vec::new();
+    let mut goes_on = false;
+    for turn in turns {
+        let is_assistant = matches!(turn, Turn::Assistant(_));
+        match turn {
+            Turn::Tool(result) => open.retain(|id| *id != result.call_id),
+            turn if open.is_empty() || goes_on && is_assistant => {
+                open.extend(calls(turn).map(|call| call.id.as_str()));
+            }
+            _ => return true,
+        }
+        goes_on = is_assistant;
+    }
+    !open.is_empty() && !goes_on
+}
+
+/// Adds the results that are missing behind those that the turn of the calls has.
+fn with_all_results(turns: Vec<Turn>) -> Vec<Turn> {
+    let mut open: Vec<String> = Vec::new();
+    let mut goes_on = false;
+    let mut complete: Vec<Turn> = Vec::with_capacity(turns.len() + 1);
+    for turn in turns {
+        let is_assistant = matches!(turn, Turn::Assistant(_));
+        match &turn {
+            Turn::Tool(result) => open.retain(|id| *id != result.call_id),
+            turn => {
+                if !(goes_on && is_assistant) {
+                    complete.extend(open.drain(..).map(interrupted));
+                }
+                open.extend(calls(turn).map(|call| call.id.clone()));
+            }
+        }
+        complete.push(turn);
+        goes_on = is_assistant;
+    }
+    if !goes_on {
+        complete.extend(open.drain(..).map(interrupted));
+    }
+    complete
+}
+
+/// The result of a call that has none.
+fn interrupted(call_id: String) -> Turn {
+    Turn::Tool(ToolResult {
+        call_id,
+        content: vec![UserPart::Text(INTERRUPTED.to_owned())],
+        is_error: true,
+    })
 }
 
 /// Returns true if the call of any result is not in the conversation, such as after its beginning
@@ -204,3 +323,5 @@ fn behind_calls(turns: Vec<Turn>) -> Vec<Turn> {
 
 /// The text before the result of a call that is not in the conversation.
 const LONE_RESULT: &str = "Result of an earlier tool call:\n";
+/// The text of the result of a call that has none.
+pub(super) const INTERRUPTED: &str = "The tool call was interrupted.";
