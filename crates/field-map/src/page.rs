@@ -96,8 +96,9 @@ came between follows (`message_position`); a result without a call becomes a mes
 without a result gets one that says so, and several results of a call become one (`tool_result`). Text of the assistant
 behind its calls goes before them in Messages (`message_position`). Images and
 documents in the results of tools follow in a message of the user for Chat Completions (`tool_result_position`). Records
-of tools that ran at the vendor are left out. Ids of calls that come again, and ids and names of tools that an upstream
-would refuse, are replaced; names are restored in the answers. A document without a name gets one. Texts that are joined
+of tools that ran at the vendor are left out. Arguments of a call that are no object become its only member
+(`arguments`). Messages that say nothing are left out. Ids of calls that come again, and ids and names of tools that an
+upstream would refuse, are replaced; names are restored in the answers. A document without a name gets one. Texts that are joined
 are joined as they are. The first line of Claude Code's instructions, `x-anthropic-billing-header`, is left out.
 
 The tools of Responses clients are offered as functions: a freeform tool with one text, the functions of a namespace

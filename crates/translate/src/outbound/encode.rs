@@ -14,7 +14,8 @@ mod schema;
 mod stops;
 
 use engine::{
-    CacheLifetime, CachedPrefixes, EngineError, ImageSource, TextRequest, Tool, ToolChoice,
+    CacheLifetime, CachedPrefixes, EngineError, ImageSource, TextRequest, Tool, ToolCall,
+    ToolChoice,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -243,18 +244,40 @@ fn parallel_calls(
 fn embed(json: &Json) -> Result<Json, EngineError> {
     if wire::depth(json.text().as_bytes()) > MAX_DEPTH {
         return Err(unsupported(format!(
-            "A JSON Schema or the input of a call nests more than {MAX_DEPTH} deep."
+            "A JSON Schema nests more than {MAX_DEPTH} deep."
         )));
     }
     Ok(json.clone())
 }
 
-/// Returns the id of a call in the form that an upstream of OpenAI's protocols accepts.
-fn call_id(id: &str, settings: &Settings) -> String {
-    match settings.quirks.tool_ids {
+/// Parses the arguments of an earlier call, which have to be an object. Others, such as those that the
+/// model did not end or that nest too deep, become its only member.
+fn arguments(call: &ToolCall, dropped: &mut DroppedFields) -> Json {
+    if call.arguments.trim().is_empty() {
+        return json!({}).into();
+    }
+    let is_shallow = |input: &Json| wire::depth(input.text().as_bytes()) <= MAX_DEPTH;
+    match serde_json::from_str::<Json>(&call.arguments) {
+        Ok(input) if input.is_object() && is_shallow(&input) => input,
+        _ => {
+            dropped.add(DroppedField::Arguments);
+            json!({ "arguments": call.arguments }).into()
+        }
+    }
+}
+
+/// Returns the id of a call in the form that an upstream of OpenAI's protocols accepts, of at most
+/// `longest` characters.
+fn call_id(id: &str, longest: usize, settings: &Settings) -> String {
+    let id = match settings.quirks.tool_ids {
         ToolIds::Any => call_id::own(id),
         ToolIds::Plain => call_id::plain(&call_id::original(id)),
-        ToolIds::Alnum9 => call_id::nine(id),
+        ToolIds::Alnum9 => return call_id::nine(id),
+    };
+    if id.len() <= longest {
+        id
+    } else {
+        call_id::digest(&id)
     }
 }
 

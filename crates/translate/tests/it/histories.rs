@@ -172,3 +172,101 @@ fn a_text_behind_a_call_goes_before_it() {
         assert_eq!(dropped, ["message_position"]);
     }
 }
+
+/// "string too long. Expected a string with maximum length 40":
+/// <https://github.com/langgenius/dify/issues/28987>,
+/// <https://github.com/Portkey-AI/gateway/issues/1062>
+#[test]
+fn ids_of_calls_have_at_most_40_characters_in_chat() {
+    let (fits, long) = ("a".repeat(40), "a".repeat(41));
+    for id in [&fits, &long] {
+        let history = json!([say("user", "Hi."), call(id), output(id, "4")]);
+        let (of_chat, dropped) = sent(Responses, Chat, &responses(history));
+        let of_call = &of_chat["messages"][1]["tool_calls"][0]["id"];
+        assert_eq!(*of_call, of_chat["messages"][2]["tool_call_id"]);
+        // The SHA-256 of the id, cut to half of its digits.
+        let expected = match id.len() {
+            40 => fits.as_str(),
+            _ => "call_c0f8bd4dbc2b0c03107c1c37913f2a75",
+        };
+        assert_eq!(of_call, expected);
+        assert_eq!(dropped, Vec::<String>::new());
+    }
+    let history = chat(json!([
+        say("user", "Hi."),
+        chat_calls(&[&long]),
+        chat_result(&long, "4")
+    ]));
+    assert_eq!(
+        sent(Chat, Responses, &history).0["input"][1]["call_id"],
+        long
+    );
+}
+
+/// Templates read the arguments of earlier calls as JSON:
+/// <https://github.com/vllm-project/vllm/issues/19419>
+#[test]
+fn arguments_to_chat_are_an_object() {
+    let kept = r#"{ "a": 1.0, "b": [1e2] }"#;
+    for (arguments, expected, named) in [
+        (kept, kept, false),
+        ("", "{}", false),
+        (" ", "{}", false),
+        (r#"{"a": "b"#, r#"{"arguments":"{\"a\": \"b"}"#, true),
+        ("[1]", r#"{"arguments":"[1]"}"#, true),
+    ] {
+        let mut call = call("a");
+        call["arguments"] = json!(arguments);
+        let history = json!([say("user", "Hi."), call, output("a", "4")]);
+        let (of_chat, dropped) = sent(Responses, Chat, &responses(history));
+        let sent = &of_chat["messages"][1]["tool_calls"][0]["function"]["arguments"];
+        assert_eq!(sent, expected);
+        let name = named.then(|| "arguments".to_owned());
+        assert_eq!(dropped, Vec::from_iter(name), "{arguments}");
+    }
+}
+
+/// A message with an empty list is refused: "array too short", and an answer without text or calls:
+/// "Assistant message must have either content or tool_calls"
+/// (<https://github.com/mistralai/mistral-common/blob/main/src/mistral_common/protocol/instruct/validator.py>).
+#[test]
+fn messages_that_say_nothing_are_left_out() {
+    let empty = json!({ "role": "user", "content": [] });
+    let silent = say("assistant", "");
+    for upstream in [Chat, Messages] {
+        let request = responses(json!([
+            say("user", "Hi."),
+            silent,
+            empty,
+            say("user", "Go.")
+        ]));
+        let (sent, _) = sent(Responses, upstream, &request);
+        let texts = sent["messages"].to_string();
+        assert!(texts.contains("Go."), "{texts}");
+        let messages = sent["messages"].as_array().unwrap();
+        let says = |message: &Value| {
+            message["content"].as_str() != Some("") && message["content"] != json!([])
+        };
+        assert!(messages.iter().all(says), "{texts}");
+    }
+    let request = chat(json!([empty, say("user", "Go.")]));
+    assert_eq!(
+        sent(Chat, Responses, &request).0["input"]
+            .as_array()
+            .map(Vec::len),
+        Some(1)
+    );
+}
+
+/// No reader of JSON goes deeper, and a history is no reason to refuse a request.
+#[test]
+fn arguments_that_nest_too_deep_are_a_text() {
+    let deep = format!("{{\"a\":{}1{}}}", "[".repeat(60), "]".repeat(60));
+    let mut call = call("a");
+    call["arguments"] = json!(deep);
+    let history = json!([say("user", "Hi."), call, output("a", "4")]);
+    let (messages, dropped) = sent(Responses, Messages, &responses(history));
+    let input = &messages["messages"][1]["content"][0]["input"];
+    assert_eq!(*input, json!({ "arguments": deep }));
+    assert_eq!(dropped, ["arguments"]);
+}

@@ -15,7 +15,7 @@ use engine::{
 use serde_json::Value;
 use vendor::Protocol;
 use vendor::envelope::{DETAILS, EXTRA};
-use wire::{Json, Object, TextOr};
+use wire::{Cursor, Json, Object, TextOr};
 
 use super::quirks::MaxTokensName;
 use super::{
@@ -102,6 +102,7 @@ fn messages(
     for turns in turns.chunk_by(both_assistant) {
         match turns {
             [Turn::Tool(result)] => messages.push(tool(result, settings, &mut held, dropped)?),
+            [Turn::User(parts)] if parts.is_empty() => {}
             [Turn::User(parts)] if held.is_empty() => {
                 messages.push(user(parts, settings, dropped)?);
             }
@@ -249,7 +250,7 @@ fn tool(
         }
     }
     Ok(Message::Tool(ToolMessage::new(
-        super::call_id(&result.call_id, settings),
+        super::call_id(&result.call_id, MAX_ID, settings),
         content.into(),
     )))
 }
@@ -268,6 +269,7 @@ fn assistant(turns: &[Turn], settings: &Settings, dropped: &mut DroppedFields) -
         };
         for part in parts {
             match part {
+                AssistantPart::Text(text) | AssistantPart::Refusal(text) if text.is_empty() => {}
                 AssistantPart::Text(text) => texts.push(text.as_str()),
                 AssistantPart::Refusal(text) => refusals.push(text.as_str()),
                 AssistantPart::Reasoning { text, signature } => {
@@ -280,7 +282,7 @@ fn assistant(turns: &[Turn], settings: &Settings, dropped: &mut DroppedFields) -
                 }
                 // Another model cannot decrypt it. The field map reports the drop.
                 AssistantPart::RedactedReasoning(_) => {}
-                AssistantPart::Call(tool_call) => calls.push(call(tool_call, settings)),
+                AssistantPart::Call(tool_call) => calls.push(call(tool_call, settings, dropped)),
             }
         }
     }
@@ -315,15 +317,32 @@ fn add_seals(seals: ChatSeals, members: &mut Object) {
     members.extend(extra.map(|extra| (EXTRA.to_owned(), extra)));
 }
 
-fn call(call: &engine::ToolCall, settings: &Settings) -> ToolCall {
-    let function = FunctionCall::new(call.name.clone(), call.arguments.clone());
-    let mut encoded = FunctionToolCall::new(super::call_id(&call.id, settings), function);
+fn call(call: &engine::ToolCall, settings: &Settings, dropped: &mut DroppedFields) -> ToolCall {
+    // Templates of open models read them as JSON (<https://github.com/vllm-project/vllm/issues/19419>).
+    let arguments = match is_object(&call.arguments) {
+        true => call.arguments.clone(),
+        false => super::arguments(call, dropped).text().to_owned(),
+    };
+    let function = FunctionCall::new(call.name.clone(), arguments);
+    let mut encoded = FunctionToolCall::new(super::call_id(&call.id, MAX_ID, settings), function);
     let seal = call.seal.as_deref();
     let seal = seal.and_then(|seal| serde_json::from_str(seal).ok());
     encoded
         .extra
         .extend(seal.map(|seal: Value| (EXTRA.to_owned(), seal)));
     ToolCall::Function(encoded)
+}
+
+/// Returns true if arguments are an object, without reading its values.
+fn is_object(arguments: &str) -> bool {
+    let read = || {
+        let mut cursor = Cursor::new(arguments.as_bytes())?;
+        let is_object = cursor.peek()? == b'{';
+        cursor.skip(DEPTH)?;
+        cursor.end()?;
+        Some(is_object)
+    };
+    read().unwrap_or_default()
 }
 
 fn format(
@@ -386,3 +405,9 @@ fn tool_choice(choice: &engine::ToolChoice) -> ToolChoice {
 /// The message of the assistant between the results of calls and a message of the user, for servers that
 /// need it. An empty message would be refused.
 const ANSWER_TO_RESULTS: &str = "Understood.";
+/// The longest id of a call, in characters: "string too long. Expected a string with maximum length
+/// 40" (<https://github.com/langgenius/dify/issues/28987>,
+/// <https://github.com/Portkey-AI/gateway/issues/1062>).
+const MAX_ID: usize = 40;
+/// The deepest nesting of arguments that are not read.
+const DEPTH: u8 = wire::MAX_DEPTH as u8;

@@ -14,7 +14,7 @@ use messages::{
 use serde_json::json;
 use vendor::Protocol;
 use vendor::envelope::is_envelope;
-use wire::{DataUrl, Json, Object, TextOr};
+use wire::{DataUrl, Object, TextOr};
 
 use super::{DroppedField, DroppedFields, Settings, history, names, schema, stops};
 
@@ -123,7 +123,7 @@ fn messages(
             }
             Turn::Tool(result) => add(&mut messages, Role::User, vec![tool_result(result)?]),
             Turn::Assistant(parts) => {
-                let blocks = assistant_blocks(parts, dropped)?;
+                let blocks = assistant_blocks(parts, dropped);
                 if !blocks.is_empty() {
                     add(&mut messages, Role::Assistant, blocks);
                 }
@@ -327,10 +327,7 @@ fn tool_result(result: &ToolResult) -> Result<InputBlock, EngineError> {
     Ok(InputBlock::ToolResult(block))
 }
 
-fn assistant_blocks(
-    parts: &[AssistantPart],
-    dropped: &mut DroppedFields,
-) -> Result<Vec<InputBlock>, EngineError> {
+fn assistant_blocks(parts: &[AssistantPart], dropped: &mut DroppedFields) -> Vec<InputBlock> {
     let mut blocks = Vec::new();
     for part in parts {
         match part {
@@ -356,28 +353,16 @@ fn assistant_blocks(
                 )));
             }
             AssistantPart::Call(call) => {
-                let block =
-                    ToolUseBlock::new(call_id(&call.id), call.name.clone(), input(call, dropped)?);
+                let block = ToolUseBlock::new(
+                    call_id(&call.id),
+                    call.name.clone(),
+                    super::arguments(call, dropped),
+                );
                 blocks.push(InputBlock::ToolUse(block));
             }
         }
     }
-    Ok(blocks)
-}
-
-/// Parses the arguments of an earlier call, which have to be an object in this protocol. Others, such
-/// as those that the model did not end, become its only member.
-fn input(call: &engine::ToolCall, dropped: &mut DroppedFields) -> Result<Json, EngineError> {
-    if is_blank(&call.arguments) {
-        return Ok(json!({}).into());
-    }
-    match serde_json::from_str::<Json>(&call.arguments) {
-        Ok(input) if input.is_object() => super::embed(&input),
-        _ => {
-            dropped.add(DroppedField::Arguments);
-            Ok(json!({ "arguments": call.arguments }).into())
-        }
-    }
+    blocks
 }
 
 /// Sets the tools and the choice among them.

@@ -117,6 +117,7 @@ fn input(
                 Role::System,
                 vec![Part::InputText(text_part(text))],
             )),
+            Turn::User(parts) if parts.is_empty() => {}
             Turn::User(parts) => {
                 items.push(message(Role::User, self::parts(parts, settings, dropped)?));
             }
@@ -174,7 +175,7 @@ fn add_assistant_part(
         // Another model cannot decrypt it. The field map reports the drop.
         AssistantPart::RedactedReasoning(_) => return,
         AssistantPart::Call(call) => {
-            let id = super::call_id(&call.id, settings);
+            let id = super::call_id(&call.id, MAX_ID, settings);
             let call = FunctionCall::new(id, call.name.clone(), call.arguments.clone());
             return items.push(Item::FunctionCall(call));
         }
@@ -219,7 +220,7 @@ fn output(
         }
     };
     let mut output = FunctionCallOutput::new(output);
-    output.call_id = Some(super::call_id(&result.call_id, settings));
+    output.call_id = Some(super::call_id(&result.call_id, MAX_ID, settings));
     Ok(Item::FunctionCallOutput(output))
 }
 
@@ -354,3 +355,6 @@ fn reasoning(reasoning: &engine::Reasoning) -> Option<ReasoningOptions> {
 const DETAILS: [&str; 4] = ["auto", "low", "high", "original"];
 /// The least output limit, in tokens.
 const MIN_CAP: i64 = 16;
+/// The longest id of a call, in characters
+/// (<https://platform.openai.com/docs/api-reference/responses/create>).
+const MAX_ID: usize = 64;
