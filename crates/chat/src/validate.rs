@@ -19,7 +19,7 @@ pub struct Rules {
     pub audio: bool,
     /// True if a hosted web search may be requested.
     pub web_search: bool,
-    /// True if documents may be files that the server keeps.
+    /// True if documents may be files that the server keeps. In earlier messages they may be.
     pub file_ids: bool,
     /// True if unknown types of parts and tools, unknown roles and unknown words of settings are
     /// accepted, because somebody else interprets them. So are known parts in any message, choices
@@ -72,15 +72,46 @@ fn check_messages(messages: &[Message], rules: Rules, path: &Path<'_>, found: &m
     if messages.is_empty() {
         found.add(path, wire::Problem::EmptyArray);
     }
+    let is_of_user = |message: &Message| {
+        matches!(
+            message,
+            Message::User(_) | Message::Tool(_) | Message::Function(_)
+        )
+    };
+    let last = messages.iter().rposition(is_of_user).unwrap_or_default();
     for (i, message) in messages.iter().enumerate() {
+        let rules = MessageRules {
+            rules,
+            is_history: i < last,
+        };
         check_message(message, rules, &path.index(i), found);
     }
 }
 
-fn check_message(message: &Message, rules: Rules, path: &Path<'_>, found: &mut Violations) {
+/// The rules for a message.
+#[derive(Clone, Copy)]
+struct MessageRules {
+    rules: Rules,
+    /// True for a message that one of the user or a result follows. Its parts come with each later
+    /// request, and are no reason to refuse it: a target that cannot take them gets a text.
+    is_history: bool,
+}
+
+impl MessageRules {
+    /// Returns true if this type is accepted although it is unknown.
+    fn accepts(self, kind: &str) -> bool {
+        self.rules.accepts(kind) || self.is_history && !kind.is_empty()
+    }
+}
+
+fn check_message(message: &Message, rules: MessageRules, path: &Path<'_>, found: &mut Violations) {
     let content = path.key("content");
     match message {
         Message::System(message) | Message::Developer(message) => {
+            let rules = MessageRules {
+                is_history: false,
+                ..rules
+            };
             check_parts(&message.content, &["text"], rules, &content, found);
         }
         Message::User(message) => {
@@ -99,14 +130,14 @@ fn check_message(message: &Message, rules: Rules, path: &Path<'_>, found: &mut V
         }
         Message::Assistant(message) => check_assistant(message, rules, path, found),
         Message::Function(_) => {}
-        Message::Other(_) if rules.accepts(message.kind()) => {}
+        Message::Other(_) if rules.rules.accepts(message.kind()) => {}
         Message::Other(_) => found.unknown_word(&path.key("role"), message.kind(), Message::KNOWN),
     }
 }
 
 fn check_assistant(
     message: &AssistantMessage,
-    rules: Rules,
+    rules: MessageRules,
     path: &Path<'_>,
     found: &mut Violations,
 ) {
@@ -119,7 +150,7 @@ fn check_assistant(
         None if calls.is_empty()
             && message.refusal.is_none()
             && message.extra.get("function_call").is_none()
-            && !rules.unknown_types =>
+            && !rules.rules.unknown_types =>
         {
             found.missing(&path.key("content"));
         }
@@ -136,7 +167,7 @@ fn check_assistant(
 fn check_parts(
     content: &TextOr<Part>,
     accepted: &[&str],
-    rules: Rules,
+    rules: MessageRules,
     path: &Path<'_>,
     found: &mut Violations,
 ) {
@@ -150,14 +181,16 @@ fn check_parts(
     }
 }
 
-fn check_part(part: &Part, rules: Rules, path: &Path<'_>, found: &mut Violations) {
+fn check_part(part: &Part, rules: MessageRules, path: &Path<'_>, found: &mut Violations) {
     match part {
         Part::Image(part) => check_image_url(
             &path.key("image_url").key("url"),
             &part.image_url.url,
             found,
         ),
-        Part::File(part) if part.file.file_id.is_some() && !rules.file_ids => {
+        Part::File(part)
+            if part.file.file_id.is_some() && !rules.rules.file_ids && !rules.is_history =>
+        {
             let path = path.key("file");
             let path = path.key("file_id");
             let sentence = format!("{path} is not supported: no files are stored; send file_data.");

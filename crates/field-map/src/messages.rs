@@ -31,7 +31,8 @@ pub(super) const ROWS: &[Row] = &[
         Mapped("`content`"),
     ),
     row("messages[].content[]", Dropped, Dropped).is(&["redacted_thinking"]),
-    row("messages[].content[]", Mapped("a text"), Mapped("a text")).is(&["search_result"]),
+    row("messages[].content[]", Mapped("a text"), Mapped("a text"))
+        .is(&["search_result", "compaction"]),
     row("messages[].content[]", Dropped, Dropped).unless(SUPPORTED),
     row(
         "messages[].content[].type",

@@ -98,10 +98,15 @@ impl Part<'_> {
 
     /// The kind that an object has in one of its members.
     fn kind(&self) -> Option<&str> {
-        TAGS.into_iter().find_map(|tag| match self.member(tag)? {
-            Self::Keyword(kind) => Some(&**kind),
+        TAGS.into_iter().find_map(|tag| self.word(tag))
+    }
+
+    /// The word that an object has as a member.
+    pub(super) fn word(&self, name: &str) -> Option<&str> {
+        match self.member(name)? {
+            Self::Keyword(word) => Some(word),
             _ => None,
-        })
+        }
     }
 
     pub(super) fn is_object(&self) -> bool {

@@ -83,8 +83,8 @@ are left out if the upstream's version refuses them. The effort becomes the `thi
 out (`reasoning_effort`) where it takes none: in older models, and together with a forced call, with other sampling, or
 with the beginning of the answer. Earlier reasoning is sent to Chat Completions only beside tool calls, and to Responses
 and Messages only with its signature, and if something follows it in its turn; otherwise it is left out (`reasoning`).
-For Messages, instructions in the middle of a conversation move to the front (`system_position`); documents that are
-neither PDF nor text, and a conversation that begins with the assistant, are refused. A limit of less than 16 tokens is
+For Messages, instructions in the middle of a conversation move to the front (`system_position`), and new documents that
+are neither PDF nor text are refused. A limit of less than 16 tokens is
 raised for Responses (`max_tokens`). `parallel_tool_calls` is left out for upstreams that do not know it. What the
 servers of a vendor or a model refuse besides is in the [rules of vendors](../../docs/vendor-rules.md).
 
@@ -94,12 +94,14 @@ for Responses and for the reasoning models of OpenAI, more than four in Chat Com
 Nothing in the history of a conversation is a reason to refuse it. Results stand directly behind their calls, and what
 came between follows (`message_position`); a result without a call becomes a message of the user (`call_id`). A call
 without a result gets one that says so, and several results of a call become one (`tool_result`). Text of the assistant
-behind its calls goes before them in Messages (`message_position`). Images and
-documents in the results of tools follow in a message of the user for Chat Completions (`tool_result_position`). Records
-of tools that ran at the vendor are left out. Arguments of a call that are no object become its only member
-(`arguments`). Messages that say nothing are left out. Ids of calls that come again, and ids and names of tools that an
-upstream would refuse, are replaced; names are restored in the answers. A document without a name gets one. Texts that are joined
-are joined as they are. The first line of Claude Code's instructions, `x-anthropic-billing-header`, is left out.
+behind its calls goes before them in Messages (`message_position`). Images and documents in the results of tools follow
+in a message of the user for Chat Completions (`tool_result_position`). Documents that the upstream does not take become
+a text with their name (`documents`), and so do other parts and files by their id, which are named by their field; only
+those in the last message of the user are refused. Records of tools that ran at the vendor, and blocks of unknown types,
+are left out. Arguments of a call that are no object become its only member (`arguments`). Messages that say nothing are
+left out. Ids of calls that come again, and ids and names of tools that an upstream would refuse, are replaced; names
+are restored in the answers. A document without a name gets one. Texts that are joined are joined as they are. The first
+line of Claude Code's instructions, `x-anthropic-billing-header`, is left out.
 
 The tools of Responses clients are offered as functions: a freeform tool with one text, the functions of a namespace
 with names that join both, and a search for tools that the client runs. Their calls come back as the client knows them.

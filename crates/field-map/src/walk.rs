@@ -18,6 +18,7 @@ impl Outline<'_> {
         let mut walk = Walk {
             upstream,
             field: String::new(),
+            is_history: false,
             dropped: Vec::new(),
             unknown: 0,
         };
@@ -32,6 +33,8 @@ impl Outline<'_> {
 struct Walk {
     upstream: Protocol,
     field: String,
+    /// True within an earlier message, which is no reason to refuse a request.
+    is_history: bool,
     dropped: Vec<String>,
     /// The number of dropped fields that are not in the table.
     unknown: usize,
@@ -44,8 +47,8 @@ impl Walk {
         }
         let row = node.rows.iter().find(|row| row.matches(part));
         match row.map(|row| row.disposition(self.upstream)) {
-            Some(Disposition::Refused) => Err(refusal(part, path)),
-            Some(Disposition::Dropped) => {
+            Some(Disposition::Refused) if !self.is_history => Err(refusal(part, path)),
+            Some(Disposition::Dropped | Disposition::Refused) => {
                 self.drop();
                 Ok(())
             }
@@ -55,6 +58,17 @@ impl Walk {
 
     fn nested(&mut self, node: &Node, part: &Part<'_>, path: &Path<'_>) -> Result<(), ApiError> {
         match (part, &node.entry) {
+            (Part::Array(messages), Some(node)) if CONVERSATIONS.contains(&&*self.field) => self
+                .descend(["[", "]"], |walk| {
+                    let last = messages.iter().rposition(is_of_user);
+                    let mut messages = messages.iter().enumerate();
+                    let walked = messages.try_for_each(|(i, message)| {
+                        walk.is_history = last != Some(i) || !is_message_of_user(message);
+                        walk.value(node, message, &path.index(i))
+                    });
+                    walk.is_history = false;
+                    walked
+                }),
             (Part::Array(entries), Some(node)) => self.descend(["[", "]"], |walk| {
                 let mut entries = entries.iter().enumerate();
                 entries.try_for_each(|(i, entry)| walk.value(node, entry, &path.index(i)))
@@ -113,6 +127,18 @@ impl Walk {
     }
 }
 
+fn is_message_of_user(message: &Part<'_>) -> bool {
+    message.word("role") == Some("user")
+}
+
+/// Returns true for a message of the user and for the result of a call.
+fn is_of_user(message: &Part<'_>) -> bool {
+    let is_output = |kind: &str| kind.ends_with("_output");
+    is_message_of_user(message)
+        || matches!(message.word("role"), Some("tool" | "function"))
+        || message.word("type").is_some_and(is_output)
+}
+
 fn refusal(part: &Part<'_>, path: &Path<'_>) -> ApiError {
     // For an object, the unsupported part is its kind.
     let kind = TAGS.into_iter().find(|tag| part.member(tag).is_some());
@@ -137,3 +163,5 @@ fn is_plain(name: &str) -> bool {
 const MAX_NAME: usize = 64;
 /// The number of unknown fields that are reported.
 const MAX_UNKNOWN: usize = 16;
+/// The lists of messages.
+const CONVERSATIONS: [&str; 2] = ["messages", "input"];

@@ -13,7 +13,8 @@ use crate::request::{
 pub struct Rules {
     /// True if `max_tokens` may be 0, which clients use to warm the vendor's cache.
     pub cache_warming: bool,
-    /// True if images and documents may be files that the server keeps.
+    /// True if images and documents may be files that the server keeps. In earlier messages they may
+    /// be.
     pub file_ids: bool,
     /// True if unknown types of blocks and sources, unknown roles and unknown words of settings are
     /// accepted, because somebody else interprets them. So are known blocks in any message, and
@@ -97,6 +98,10 @@ fn check_prompt(request: &Request, rules: Rules, found: &mut Violations) {
     let root = Path::ROOT;
     check_messages(&request.messages, rules, &root.key("messages"), found);
     if let Some(system) = &request.system {
+        let rules = MessageRules {
+            rules,
+            is_history: false,
+        };
         check_blocks(system, &["text"], rules, &root.key("system"), found);
     }
     let tools = request.tools.as_deref().unwrap_or_default();
@@ -127,12 +132,38 @@ fn check_messages(
             ),
         );
     }
+    let last = messages.len().saturating_sub(1);
     for (i, message) in messages.iter().enumerate() {
+        let rules = MessageRules {
+            rules,
+            is_history: i < last,
+        };
         check_message(message, rules, &path.index(i), found);
     }
 }
 
-fn check_message(message: &InputMessage, rules: Rules, path: &Path<'_>, found: &mut Violations) {
+/// The rules for a message, or for the system text.
+#[derive(Clone, Copy)]
+struct MessageRules {
+    rules: Rules,
+    /// True if messages follow. Its blocks come with each later request, and are no reason to refuse
+    /// it: a target that cannot take them does without them.
+    is_history: bool,
+}
+
+impl MessageRules {
+    /// Returns true if this type is accepted although it is unknown.
+    fn accepts(self, kind: &str) -> bool {
+        self.rules.accepts(kind)
+    }
+}
+
+fn check_message(
+    message: &InputMessage,
+    rules: MessageRules,
+    path: &Path<'_>,
+    found: &mut Violations,
+) {
     let content = path.key("content");
     let accepted: &[&str] = match message.role {
         Role::User => &["text", "image", "document", "tool_result"],
@@ -175,7 +206,7 @@ fn check_order(blocks: &[InputBlock], path: &Path<'_>, found: &mut Violations) {
 fn check_blocks(
     content: &TextOr<InputBlock>,
     accepted: &[&str],
-    rules: Rules,
+    rules: MessageRules,
     path: &Path<'_>,
     found: &mut Violations,
 ) {
@@ -183,21 +214,24 @@ fn check_blocks(
         let path = path.index(i);
         if accepted.contains(&block.kind()) || rules.accepts(block.kind()) {
             check_block(block, rules, &path, found);
-        } else if !is_carried(block) {
+        } else if !is_carried(block, rules) {
             found.unknown_word(&path.key("type"), block.kind(), accepted);
         }
     }
 }
 
 /// Returns true for blocks of the vendor's own tools and services, which a target of this protocol
-/// may support.
-fn is_carried(block: &InputBlock) -> bool {
+/// may support, and for unknown blocks of the history, such as the ones that new betas add to answers
+/// (<https://platform.claude.com/docs/en/build-with-claude/compaction>).
+fn is_carried(block: &InputBlock, rules: MessageRules) -> bool {
     let kind = block.kind();
     matches!(block, InputBlock::Other(_))
-        && (CARRIED.contains(&kind) || kind.ends_with("_tool_result"))
+        && (CARRIED.contains(&kind)
+            || kind.ends_with("_tool_result")
+            || rules.is_history && !kind.is_empty())
 }
 
-fn check_block(block: &InputBlock, rules: Rules, path: &Path<'_>, found: &mut Violations) {
+fn check_block(block: &InputBlock, rules: MessageRules, path: &Path<'_>, found: &mut Violations) {
     match block {
         InputBlock::Image(block) => check_picture(&block.source, rules, &path.key("source"), found),
         InputBlock::Document(block) => {
@@ -212,7 +246,12 @@ fn check_block(block: &InputBlock, rules: Rules, path: &Path<'_>, found: &mut Vi
     }
 }
 
-fn check_result(result: &ToolResultBlock, rules: Rules, path: &Path<'_>, found: &mut Violations) {
+fn check_result(
+    result: &ToolResultBlock,
+    rules: MessageRules,
+    path: &Path<'_>,
+    found: &mut Violations,
+) {
     if let Some(content) = &result.content {
         check_blocks(
             content,
@@ -224,7 +263,7 @@ fn check_result(result: &ToolResultBlock, rules: Rules, path: &Path<'_>, found: 
     }
 }
 
-fn check_picture(source: &Source, rules: Rules, path: &Path<'_>, found: &mut Violations) {
+fn check_picture(source: &Source, rules: MessageRules, path: &Path<'_>, found: &mut Violations) {
     match source {
         Source::Base64(source) => check_data(source, &PICTURES, rules, path, found),
         Source::Url(source) => check_url(&source.url, &path.key("url"), found),
@@ -232,7 +271,7 @@ fn check_picture(source: &Source, rules: Rules, path: &Path<'_>, found: &mut Vio
     }
 }
 
-fn check_document(source: &Source, rules: Rules, path: &Path<'_>, found: &mut Violations) {
+fn check_document(source: &Source, rules: MessageRules, path: &Path<'_>, found: &mut Violations) {
     match source {
         Source::Base64(source) => check_data(source, &["application/pdf"], rules, path, found),
         Source::Text(_) => {}
@@ -251,7 +290,7 @@ fn check_document(source: &Source, rules: Rules, path: &Path<'_>, found: &mut Vi
 fn check_other_source(
     source: &Source,
     accepted: &[&str],
-    rules: Rules,
+    rules: MessageRules,
     path: &Path<'_>,
     found: &mut Violations,
 ) {
@@ -261,7 +300,7 @@ fn check_other_source(
         return;
     }
     if source.kind() == "file" {
-        if rules.file_ids {
+        if rules.rules.file_ids || rules.is_history {
             return;
         }
         let sentence = format!(
@@ -277,7 +316,7 @@ fn check_other_source(
 fn check_data(
     source: &DataSource,
     media_types: &[&str],
-    rules: Rules,
+    rules: MessageRules,
     path: &Path<'_>,
     found: &mut Violations,
 ) {

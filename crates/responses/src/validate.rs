@@ -27,7 +27,8 @@ pub struct Rules {
     pub prompt: bool,
     /// True if `background` may be true.
     pub background: bool,
-    /// True if images and documents may be files that the server keeps.
+    /// True if images and documents may be files that the server keeps. In earlier messages they may
+    /// be.
     pub file_ids: bool,
     /// True if unknown types of items, parts and tools, unknown roles and unknown words of settings
     /// are accepted, because somebody else interprets them. So are known parts in any message, and

@@ -237,3 +237,25 @@ fn somebody_else_may_interpret_known_members_in_other_places() {
         );
     }
 }
+
+/// What an earlier message has comes with each later request.
+#[test]
+fn parts_of_earlier_messages_are_no_reason_to_refuse() {
+    for part in [
+        json!({"type": "smell"}),
+        json!({"type": "file", "file": {"file_id": "file_1"}}),
+    ] {
+        let message = json!({"role": "user", "content": [part]});
+        let answer = json!({"role": "assistant", "content": "Yes."});
+        let next = json!({"role": "user", "content": "So?"});
+        assert!(!read(json!({"messages": [message]}), |_| {}), "{part}");
+        assert!(
+            !read(json!({"messages": [message, answer]}), |_| {}),
+            "{part}"
+        );
+        assert!(
+            read(json!({"messages": [message, answer, next]}), |_| {}),
+            "{part}"
+        );
+    }
+}

@@ -391,3 +391,29 @@ fn a_count_is_held_to_the_rules_of_its_prompt_alone() {
         2
     );
 }
+
+/// What an earlier message has comes with each later request.
+#[test]
+fn blocks_of_earlier_messages_are_no_reason_to_refuse() {
+    let is_read = |messages: Value| {
+        let body = request(json!({ "messages": messages })).to_string();
+        let read = Request::read(body.as_bytes()).unwrap();
+        read.validate(&Rules::default()).is_ok()
+    };
+    let next = json!({"role": "user", "content": "So?"});
+    for (role, block) in [
+        ("user", json!({"type": "smell"})),
+        (
+            "assistant",
+            json!({"type": "compaction", "content": "Sum."}),
+        ),
+        (
+            "user",
+            json!({"type": "image", "source": {"type": "file", "file_id": "file_1"}}),
+        ),
+    ] {
+        let message = json!({"role": role, "content": [block]});
+        assert!(!is_read(json!([message])), "{block}");
+        assert!(is_read(json!([message, next])), "{block}");
+    }
+}

@@ -35,6 +35,7 @@ pub(super) fn check_input(
             let input = Input {
                 rules,
                 is_continued,
+                is_history: false,
             };
             input.check_items(items, path, found);
         }
@@ -42,24 +43,35 @@ pub(super) fn check_input(
 }
 
 /// The rules for the items of one request.
+#[derive(Clone, Copy)]
 struct Input<'a> {
     rules: &'a Rules,
     /// True if the request continues a conversation that the server keeps.
     is_continued: bool,
+    /// True for an item that the user's words or the result of a call follow. Its parts come with each
+    /// later request, and are no reason to refuse it: a target that cannot take them gets a text.
+    is_history: bool,
 }
 
 impl Input<'_> {
     fn check_items(&self, items: &[Item], path: &Path<'_>, found: &mut Violations) {
         let mut calls = HashSet::new();
+        let last = items.iter().rposition(is_of_user).unwrap_or_default();
         for (i, item) in items.iter().enumerate() {
             let path = path.index(i);
+            let of_item = Self {
+                is_history: i < last,
+                ..*self
+            };
             match item {
-                Item::Message(message) => self.check_message(message, &path, found),
+                Item::Message(message) => of_item.check_message(message, &path, found),
                 Item::FunctionCall(_) if self.rules.unknown_types => {}
                 Item::FunctionCall(call) => {
                     check_call_id(&call.call_id, &path.key("call_id"), found);
                 }
-                Item::FunctionCallOutput(output) => self.check_output(output, &calls, &path, found),
+                Item::FunctionCallOutput(output) => {
+                    of_item.check_output(output, &calls, &path, found);
+                }
                 Item::Reasoning(reasoning) => {
                     self.check_summary(&reasoning.summary, &path.key("summary"), found);
                 }
@@ -81,7 +93,14 @@ impl Input<'_> {
                 "input_audio",
                 "text",
             ],
-            Role::System | Role::Developer => &["input_text", "text"],
+            Role::System | Role::Developer => {
+                let parts = Self {
+                    is_history: false,
+                    ..*self
+                };
+                let accepted = ["input_text", "text"];
+                return parts.check_parts(&message.content, &accepted, &path.key("content"), found);
+            }
             Role::Assistant => &["output_text", "refusal", "text"],
             Role::Other(_) if self.rules.unknown_types => return,
             Role::Other(ref word) => {
@@ -159,7 +178,8 @@ impl Input<'_> {
     ) {
         for (i, part) in content.parts().iter().enumerate() {
             let path = path.index(i);
-            let is_left_to_server = self.rules.unknown_types && !part.kind().is_empty();
+            let is_lenient = self.rules.unknown_types || self.is_history;
+            let is_left_to_server = is_lenient && !part.kind().is_empty();
             if !accepted.contains(&part.kind()) && !is_left_to_server {
                 found.unknown_word(&path.key("type"), part.kind(), accepted);
                 continue;
@@ -175,7 +195,7 @@ impl Input<'_> {
     fn check_image(&self, part: &ImagePart, path: &Path<'_>, found: &mut Violations) {
         let url = path.key("image_url");
         match (&part.image_url, &part.file_id) {
-            (_, Some(_)) if self.rules.file_ids => {}
+            (_, Some(_)) if self.rules.file_ids || self.is_history => {}
             (_, Some(_)) => refuse_file_id(path, "image_url", found),
             (Some(address), None) => check_image_url(&url, address, found),
             (None, None) => found.missing(&url),
@@ -190,7 +210,7 @@ impl Input<'_> {
     fn check_file(&self, part: &FilePart, path: &Path<'_>, found: &mut Violations) {
         let data = path.key("file_data");
         match (&part.file_data, &part.file_url) {
-            _ if part.file_id.is_some() && self.rules.file_ids => {}
+            _ if part.file_id.is_some() && (self.rules.file_ids || self.is_history) => {}
             _ if part.file_id.is_some() => refuse_file_id(path, "file_data", found),
             (None, None) => found.missing(&data),
             (Some(text), _) if DataUrl::is_meant(text) => {
@@ -207,6 +227,15 @@ impl Input<'_> {
             }
             _ => {}
         }
+    }
+}
+
+/// Returns true for a message of the user and for the result of a call.
+fn is_of_user(item: &Item) -> bool {
+    match item {
+        Item::Message(message) => message.role == Role::User,
+        Item::FunctionCallOutput(_) | Item::CustomToolCallOutput(_) => true,
+        other => other.kind().ends_with("_output"),
     }
 }
 

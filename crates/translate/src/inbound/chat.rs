@@ -13,7 +13,9 @@ use vendor::envelope::DETAILS;
 use vendor::envelope::is_envelope;
 use wire::{ApiError, Object, TextOr, WordOr};
 
+use super::shared::ClientPart as _;
 use super::{ClientProtocol, Inbound, Stamp, shared};
+use crate::in_words;
 
 /// The Chat Completions protocol on the client side.
 pub struct Chat;
@@ -29,12 +31,16 @@ impl ClientProtocol for Chat {
 
     fn request(request: ValidRequest) -> Result<Inbound, ApiError> {
         let request = request.into_inner();
-        let messages = request.messages.iter().enumerate();
-        let turns = messages
-            .map(|(i, message)| turn(message, &format!("messages[{i}]")))
-            .collect::<Result<Vec<_>, _>>()?;
         let (mut tools, mut dropped) =
             shared::tools(request.tools.as_deref().unwrap_or_default(), function);
+        let last = request.messages.iter().rposition(is_of_user);
+        let messages = request.messages.iter().enumerate();
+        let turns = messages
+            .map(|(i, message)| {
+                let path = format!("messages[{i}]");
+                turn(message, &path, last == Some(i), &mut dropped)
+            })
+            .collect::<Result<Vec<_>, _>>()?;
         dropped.extend(has_marked_output(&request).then(|| shared::BREAKPOINT.to_owned()));
         let tool_choice = tool_choice(&request, &mut tools)?;
         let effort = request
@@ -143,7 +149,20 @@ fn finish_reason(stop: &Stop) -> FinishReason {
     }
 }
 
-fn turn(message: &Message, path: &str) -> Result<Turn, ApiError> {
+/// Returns true for a message of the user and for the result of a call.
+fn is_of_user(message: &Message) -> bool {
+    matches!(
+        message,
+        Message::User(_) | Message::Tool(_) | Message::Function(_)
+    )
+}
+
+fn turn(
+    message: &Message,
+    path: &str,
+    is_last: bool,
+    dropped: &mut Vec<String>,
+) -> Result<Turn, ApiError> {
     Ok(match message {
         Message::System(message) | Message::Developer(message) => {
             Turn::System(plain(&message.content))
@@ -151,13 +170,13 @@ fn turn(message: &Message, path: &str) -> Result<Turn, ApiError> {
         Message::User(message) => Turn::User(shared::parts(
             &message.content,
             &format!("{path}.content"),
-            part,
-            extra,
+            is_last,
+            dropped,
         )?),
-        Message::Assistant(message) => Turn::Assistant(assistant_parts(message, path)?),
+        Message::Assistant(message) => Turn::Assistant(assistant_parts(message, path, dropped)?),
         Message::Tool(message) => Turn::Tool(ToolResult {
             call_id: message.tool_call_id.clone(),
-            content: shared::parts(&message.content, &format!("{path}.content"), part, extra)?,
+            content: shared::parts(&message.content, &format!("{path}.content"), false, dropped)?,
             is_error: false,
         }),
         Message::Function(message) => Turn::Tool(ToolResult {
@@ -221,29 +240,42 @@ fn extra(part: &Part) -> Option<&Object> {
     }
 }
 
-fn part(part: &Part, path: &str) -> Result<UserPart, ApiError> {
-    match part {
-        Part::Text(part) => Ok(UserPart::Text(part.text.clone())),
-        Part::Image(part) => Ok(shared::image(
-            &part.image_url.url,
-            part.image_url.detail.clone(),
-        )),
-        Part::File(part) => shared::file(
-            part.file.file_data.as_deref(),
-            part.file.filename.clone(),
-            &format!("{path}.file.file_data"),
-        ),
-        other => {
-            let sentence = format!(
-                "Parts of type '{}' are not supported by this model.",
-                other.kind()
-            );
-            Err(shared::unsupported(format!("{path}.type"), &sentence))
+impl shared::ClientPart for Part {
+    const FIELD: &str = "messages[].content[]";
+
+    fn neutral(&self, path: &str) -> Result<UserPart, ApiError> {
+        match self {
+            Self::Text(part) => Ok(UserPart::Text(part.text.clone())),
+            Self::Image(part) => Ok(shared::image(
+                &part.image_url.url,
+                part.image_url.detail.clone(),
+            )),
+            Self::File(part) => shared::file(
+                part.file.file_data.as_deref(),
+                part.file.filename.clone(),
+                &format!("{path}.file.file_data"),
+            ),
+            other => Err(shared::unknown_part(other.kind(), path)),
+        }
+    }
+
+    fn extra(&self) -> Option<&Object> {
+        extra(self)
+    }
+
+    fn in_words(&self) -> String {
+        match self {
+            Self::File(part) => in_words::document(part.file.filename.as_deref()),
+            other => in_words::other(other.kind()),
         }
     }
 }
 
-fn assistant_parts(message: &AssistantMessage, path: &str) -> Result<Vec<AssistantPart>, ApiError> {
+fn assistant_parts(
+    message: &AssistantMessage,
+    path: &str,
+    dropped: &mut Vec<String>,
+) -> Result<Vec<AssistantPart>, ApiError> {
     let mut output = Vec::new();
     if let Some(text) = message
         .reasoning_content
@@ -261,7 +293,10 @@ fn assistant_parts(message: &AssistantMessage, path: &str) -> Result<Vec<Assista
         Some(TextOr::List(parts)) => output.extend(parts.iter().filter_map(|part| match part {
             Part::Text(part) => Some(AssistantPart::Text(part.text.clone())),
             Part::Refusal(part) => Some(AssistantPart::Refusal(part.refusal.clone())),
-            _ => None,
+            _ => {
+                shared::add_once(dropped, Part::FIELD);
+                None
+            }
         })),
         None => {}
     }

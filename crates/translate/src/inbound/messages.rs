@@ -284,10 +284,20 @@ fn assistant_parts(content: &TextOr<InputBlock>) -> Vec<AssistantPart> {
             InputBlock::RedactedThinking(block) => {
                 AssistantPart::RedactedReasoning(block.data.clone())
             }
-            _ => return None,
+            other => AssistantPart::Text(summary(other)?),
         })
     };
     blocks.filter_map(part).collect()
+}
+
+/// Returns the text of a block that stands for the messages before it
+/// (<https://platform.claude.com/docs/en/build-with-claude/compaction>).
+fn summary(block: &InputBlock) -> Option<String> {
+    let InputBlock::Other(members) = block else {
+        return None;
+    };
+    let text = members.get("content")?.as_str()?;
+    (block.kind() == "compaction").then(|| text.to_owned())
 }
 
 /// Concatenates the text blocks of content, and ignores other blocks.

@@ -23,7 +23,9 @@ use self::encoder::{OURS, SEALS, ToolEncoder};
 use self::freeform::INPUT;
 use self::other_calls::{OtherCall, other_call};
 use self::tools::{ClientTools, SEARCH, namespace_of};
+use super::shared::ClientPart as _;
 use super::{ClientProtocol, Inbound, Stamp, shared};
+use crate::in_words;
 
 /// The Responses protocol on the client side.
 pub struct Responses;
@@ -168,23 +170,39 @@ fn turns(request: &Request, tools: &ClientTools) -> Result<(Vec<Turn>, Vec<Strin
     match &request.input {
         TextOr::Text(text) => turns.push(Turn::User(vec![UserPart::Text(text.clone())])),
         TextOr::List(items) => {
+            let last = items.iter().rposition(is_of_user);
             for (i, item) in items.iter().enumerate() {
-                add_turn(
-                    item,
-                    &format!("input[{i}]"),
-                    tools,
-                    &mut turns,
-                    &mut dropped,
-                )?;
+                let place = Place {
+                    path: &format!("input[{i}]"),
+                    is_last: last == Some(i),
+                };
+                add_turn(item, place, tools, &mut turns, &mut dropped)?;
             }
         }
     }
     Ok((turns, dropped))
 }
 
+/// Returns true for a message of the user and for the result of a call.
+fn is_of_user(item: &Item) -> bool {
+    match item {
+        Item::Message(message) => message.role == Role::User,
+        Item::FunctionCallOutput(_) | Item::CustomToolCallOutput(_) => true,
+        other => other.kind().ends_with("_output"),
+    }
+}
+
+/// The place of an item in the input.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    path: &'a str,
+    /// True for the last item that is not the model's.
+    is_last: bool,
+}
+
 fn add_turn(
     item: &Item,
-    path: &str,
+    Place { path, is_last }: Place<'_>,
     tools: &ClientTools,
     turns: &mut Vec<Turn>,
     dropped: &mut Vec<String>,
@@ -195,7 +213,7 @@ fn add_turn(
             content,
             ..
         }) => {
-            assistant_parts(content)
+            assistant_parts(content, dropped)
                 .into_iter()
                 .for_each(|part| add_assistant_part(turns, part));
         }
@@ -210,8 +228,8 @@ fn add_turn(
             turns.push(Turn::User(shared::parts(
                 &message.content,
                 &format!("{path}.content"),
-                part,
-                extra,
+                is_last,
+                dropped,
             )?));
         }
         Item::FunctionCall(call) => {
@@ -241,12 +259,12 @@ fn add_turn(
         }
         Item::CustomToolCallOutput(result) => turns.push(Turn::Tool(ToolResult {
             call_id: result.call_id.clone(),
-            content: shared::parts(&result.output, &format!("{path}.output"), part, extra)?,
+            content: shared::parts(&result.output, &format!("{path}.output"), false, dropped)?,
             is_error: false,
         })),
         Item::FunctionCallOutput(result) => turns.push(Turn::Tool(ToolResult {
             call_id: result.call_id.clone().unwrap_or_default(),
-            content: shared::parts(&result.output, &format!("{path}.output"), part, extra)?,
+            content: shared::parts(&result.output, &format!("{path}.output"), false, dropped)?,
             is_error: false,
         })),
         Item::Reasoning(reasoning) => {
@@ -317,7 +335,7 @@ fn plain(content: &TextOr<Part>) -> String {
     })
 }
 
-fn assistant_parts(content: &TextOr<Part>) -> Vec<AssistantPart> {
+fn assistant_parts(content: &TextOr<Part>, dropped: &mut Vec<String>) -> Vec<AssistantPart> {
     match content {
         TextOr::Text(text) => vec![AssistantPart::Text(text.clone())],
         TextOr::List(parts) => {
@@ -326,7 +344,10 @@ fn assistant_parts(content: &TextOr<Part>) -> Vec<AssistantPart> {
                     Some(AssistantPart::Text(part.text.clone()))
                 }
                 Part::Refusal(part) => Some(AssistantPart::Refusal(part.refusal.clone())),
-                _ => None,
+                _ => {
+                    shared::add_once(dropped, Part::FIELD);
+                    None
+                }
             });
             output.collect()
         }
@@ -360,28 +381,43 @@ fn extra(part: &Part) -> Option<&Object> {
     }
 }
 
-fn part(part: &Part, path: &str) -> Result<UserPart, ApiError> {
-    match part {
-        Part::InputText(part) | Part::OutputText(part) | Part::Text(part) => {
-            Ok(UserPart::Text(part.text.clone()))
+impl shared::ClientPart for Part {
+    const FIELD: &str = "input[].content[]";
+
+    fn neutral(&self, path: &str) -> Result<UserPart, ApiError> {
+        match self {
+            Self::InputText(part) | Self::OutputText(part) | Self::Text(part) => {
+                Ok(UserPart::Text(part.text.clone()))
+            }
+            Self::Image(part) => match &part.image_url {
+                Some(url) => Ok(shared::image(url, part.detail.clone())),
+                None => Err(shared::unsupported(
+                    format!("{path}.file_id"),
+                    "This model takes no files by their id: send image_url.",
+                )),
+            },
+            Self::File(part) => match (&part.file_url, part.file_data.as_deref()) {
+                (Some(url), None) => Ok(UserPart::FileUrl {
+                    name: part.filename.clone(),
+                    url: url.clone(),
+                }),
+                (_, data) => {
+                    shared::file(data, part.filename.clone(), &format!("{path}.file_data"))
+                }
+            },
+            other => Err(shared::unknown_part(other.kind(), path)),
         }
-        Part::Image(part) => Ok(shared::image(
-            part.image_url.as_deref().unwrap_or_default(),
-            part.detail.clone(),
-        )),
-        Part::File(part) => match (&part.file_url, part.file_data.as_deref()) {
-            (Some(url), None) => Ok(UserPart::FileUrl {
-                name: part.filename.clone(),
-                url: url.clone(),
-            }),
-            (_, data) => shared::file(data, part.filename.clone(), &format!("{path}.file_data")),
-        },
-        other => {
-            let sentence = format!(
-                "Parts of type '{}' are not supported by this model.",
-                other.kind()
-            );
-            Err(shared::unsupported(format!("{path}.type"), &sentence))
+    }
+
+    fn extra(&self) -> Option<&Object> {
+        extra(self)
+    }
+
+    fn in_words(&self) -> String {
+        match self {
+            Self::Image(_) => in_words::IMAGE.to_owned(),
+            Self::File(part) => in_words::document(part.filename.as_deref()),
+            other => in_words::other(other.kind()),
         }
     }
 }

@@ -26,13 +26,28 @@ pub(super) fn joined<P>(content: &TextOr<P>, text: impl Fn(&P) -> Option<&str>) 
     }
 }
 
-/// Converts content, each part of it with its path. `extra` returns the members of a part that its
-/// type does not declare.
-pub(super) fn parts<P>(
+/// A part of the content of a message, in a client's protocol.
+pub(super) trait ClientPart {
+    /// The path of parts in the field map.
+    const FIELD: &str;
+
+    /// Converts the part.
+    fn neutral(&self, path: &str) -> Result<UserPart, ApiError>;
+
+    /// The members that its type does not declare.
+    fn extra(&self) -> Option<&Object>;
+
+    /// The text that stands for a part without a neutral form.
+    fn in_words(&self) -> String;
+}
+
+/// Converts content, each part of it with its path. What has no neutral form is refused in a new
+/// message of the user alone, because what is older comes with each later request.
+pub(super) fn parts<P: ClientPart>(
     content: &TextOr<P>,
     path: &str,
-    part: impl Fn(&P, &str) -> Result<UserPart, ApiError>,
-    extra: impl Fn(&P) -> Option<&Object>,
+    is_new: bool,
+    dropped: &mut Vec<String>,
 ) -> Result<Vec<UserPart>, ApiError> {
     let parts = match content {
         TextOr::Text(text) => return Ok(vec![UserPart::Text(text.clone())]),
@@ -40,11 +55,31 @@ pub(super) fn parts<P>(
     };
     let mut converted = Vec::with_capacity(parts.len());
     for (i, one) in parts.iter().enumerate() {
-        converted.push(part(one, &format!("{path}[{i}]"))?);
-        let breakpoint = extra(one).and_then(cache_breakpoint);
+        converted.push(match one.neutral(&format!("{path}[{i}]")) {
+            Err(refusal) if is_new => return Err(refusal),
+            Err(_) => {
+                add_once(dropped, P::FIELD);
+                UserPart::Text(one.in_words())
+            }
+            Ok(part) => part,
+        });
+        let breakpoint = one.extra().and_then(cache_breakpoint);
         converted.extend(breakpoint.map(UserPart::CacheBreakpoint));
     }
     Ok(converted)
+}
+
+/// The refusal of a part whose type has no neutral form.
+pub(super) fn unknown_part(kind: &str, path: &str) -> ApiError {
+    let sentence = format!("Parts of type '{kind}' are not supported by this model.");
+    unsupported(format!("{path}.type"), &sentence)
+}
+
+/// Adds the name of what was left out, unless it is there.
+pub(super) fn add_once(dropped: &mut Vec<String>, name: &str) {
+    if !dropped.iter().any(|known| known == name) {
+        dropped.push(name.to_owned());
+    }
 }
 
 /// Returns the breakpoint of a prompt cache among the members of a part or a tool: `cache_control` of

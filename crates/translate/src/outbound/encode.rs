@@ -8,6 +8,7 @@ mod fit;
 mod history;
 mod messages;
 mod names;
+mod parts;
 mod quirks;
 mod responses;
 mod schema;
@@ -100,6 +101,10 @@ wire::text_enum! {
         Metadata = "metadata",
         /// A tool with the name of another one.
         Tools = "tools",
+        /// Images that became a text.
+        Images = "images",
+        /// Documents of earlier messages and of results that became a text.
+        Documents = "documents",
         /// Parts of a JSON Schema that the upstream does not know.
         Schema = "json_schema",
     }
@@ -120,6 +125,7 @@ pub fn request(
     let request = history::ordered(request, &mut dropped);
     let request = fit::fitted(protocol, request, settings, &mut dropped);
     let request = names::unique(request, &mut dropped);
+    let request = parts::readable(protocol, request, &mut dropped);
     let (request, names) = names::fitted(protocol, &request, &mut dropped)?;
     let body = match protocol {
         Protocol::Responses => serialized(&responses::request(&request, settings, &mut dropped)?),

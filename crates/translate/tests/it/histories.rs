@@ -2,8 +2,11 @@
 //! without content.
 
 use serde_json::{Value, json};
+use sluicegate_translate::field_map::Outline;
+use sluicegate_translate::outbound::encode;
 use vendor::Protocol::{self, Chat, Messages, Responses};
 
+use crate::clients::{SETTINGS, neutral};
 use crate::rules::served;
 use crate::vendor_rules::body;
 
@@ -269,4 +272,156 @@ fn arguments_that_nest_too_deep_are_a_text() {
     let input = &messages["messages"][1]["content"][0]["input"];
     assert_eq!(*input, json!({ "arguments": deep }));
     assert_eq!(dropped, ["arguments"]);
+}
+
+const DOCX: &str =
+    "data:application/vnd.openxmlformats-officedocument.wordprocessingml.document;base64,UEsDBA==";
+
+/// A document comes with each later request: it is no reason to refuse them. This protocol has no
+/// documents by their address, and Messages PDF and text alone.
+#[test]
+fn documents_of_earlier_messages_become_texts_where_a_protocol_does_not_have_them() {
+    let url = "https://example.com/a.pdf";
+    let of_messages = json!({ "type": "document", "source": { "type": "url", "url": url } });
+    let of_responses = json!({ "type": "input_file", "file_url": url });
+    let docx = json!({ "type": "file", "file": { "filename": "a.docx", "file_data": DOCX } });
+    let docx_of_responses =
+        json!({ "type": "input_file", "filename": "a.docx", "file_data": DOCX });
+    let read = |name: &str| format!("[A document, which this model cannot read: {name}]");
+    for (client, upstream, part, name) in [
+        (Messages, Chat, of_messages, url),
+        (Responses, Chat, of_responses, url),
+        (Chat, Messages, docx, "a.docx"),
+        (Responses, Messages, docx_of_responses, "a.docx"),
+    ] {
+        let list = match client {
+            Responses => "input",
+            Chat | Messages => "messages",
+        };
+        let new = json!({ "role": "user", "content": [part] });
+        let history = json!([new, say("assistant", "Done."), say("user", "Go.")]);
+        let (of_upstream, dropped) =
+            sent(client, upstream, &body(client, json!({ list: history })));
+        assert!(
+            of_upstream["messages"][0].to_string().contains(&read(name)),
+            "{of_upstream}"
+        );
+        assert_eq!(dropped, ["documents"]);
+        assert!(is_refused(
+            client,
+            upstream,
+            &body(client, json!({ list: [new] }))
+        ));
+    }
+}
+
+/// Returns true if the encoder refuses the request, or its client's protocol has no neutral form of it.
+fn is_refused(client: Protocol, upstream: Protocol, request: &Value) -> bool {
+    let inbound = neutral(client, request.to_string().as_bytes()).unwrap();
+    inbound.is_err_and(|error| error.kind.status() == 400)
+        || neutral(client, request.to_string().as_bytes())
+            .unwrap()
+            .is_ok_and(|inbound| encode::request(upstream, &inbound.request, &SETTINGS).is_err())
+}
+
+/// A result that is refused would end the session, because the client sends it again.
+#[test]
+fn documents_in_results_are_never_refused() {
+    let document = json!({ "type": "input_file", "filename": "a.docx", "file_data": DOCX });
+    let result = json!({ "type": "function_call_output", "call_id": "a", "output": [document] });
+    let request = responses(json!([say("user", "Hi."), call("a"), result]));
+    let (messages, dropped) = sent(Responses, Messages, &request);
+    assert_eq!(
+        messages["messages"][2]["content"][0]["content"],
+        "[A document, which this model cannot read: a.docx]"
+    );
+    assert_eq!(dropped, ["documents"]);
+}
+
+/// Parts that no other protocol has are refused in the last message of the user alone.
+#[test]
+fn parts_without_a_neutral_form_become_texts_in_earlier_messages() {
+    let audio =
+        json!({ "type": "input_audio", "input_audio": { "data": "UklGRg==", "format": "wav" } });
+    let file = json!({ "type": "file", "file": { "file_id": "file-1" } });
+    let file_of_responses = json!({ "type": "input_file", "file_id": "file-1" });
+    let image = json!({ "type": "input_image", "file_id": "file-1" });
+    let video = json!({ "type": "video_url", "video_url": { "url": "https://example.com/a.mp4" } });
+    let other =
+        |kind: &str| format!("[Content of the type '{kind}', which this model cannot read.]");
+    let document = "[A document, which this model cannot read.]".to_owned();
+    let picture = "[An image, which this model cannot see.]".to_owned();
+    for (client, part, text) in [
+        (Chat, &audio, &other("input_audio")),
+        (Responses, &audio, &other("input_audio")),
+        (Chat, &file, &document),
+        (Responses, &file_of_responses, &document),
+        (Responses, &image, &picture),
+        (Chat, &video, &other("video_url")),
+        (Responses, &video, &other("video_url")),
+    ] {
+        let list = match client {
+            Responses => "input",
+            Chat | Messages => "messages",
+        };
+        let new = json!({ "role": "user", "content": [part, { "type": "text", "text": "Look." }] });
+        let history = json!([new, say("assistant", "Done."), say("user", "Go.")]);
+        let request = body(client, json!({ list: history }));
+        let (messages, dropped) = sent(client, Messages, &request);
+        assert_eq!(
+            messages["messages"][0]["content"],
+            json!([{ "type": "text", "text": text }, { "type": "text", "text": "Look." }])
+        );
+        assert_eq!(dropped, [format!("{list}[].content[]")]);
+        let outline = request.to_string();
+        let outline = Outline::read(client, outline.as_bytes()).unwrap();
+        let named = outline.dropped_fields(Messages).unwrap();
+        assert!(named.iter().all(|name| name.starts_with(list)), "{named:?}");
+        let request = body(client, json!({ list: [new] })).to_string();
+        let read = neutral(client, request.as_bytes());
+        assert!(!matches!(read, Some(Ok(_))), "{request}");
+    }
+}
+
+/// Blocks of betas come back in each later request:
+/// <https://platform.claude.com/docs/en/build-with-claude/compaction>
+#[test]
+fn unknown_blocks_of_earlier_messages_do_not_end_a_session() {
+    let compaction = json!({ "type": "compaction", "content": "Sum." });
+    let fallback = json!({ "type": "fallback", "from": { "model": "a" }, "to": { "model": "b" } });
+    let addition = json!({ "type": "tool_addition", "tools": [] });
+    for (block, text, named) in [
+        (&compaction, "Sum.Ok.", false),
+        (&fallback, "Ok.", true),
+        (&addition, "Ok.", true),
+    ] {
+        let request = body(
+            Messages,
+            json!({ "messages": [
+                say("user", "Hi."),
+                { "role": "assistant", "content": [block, { "type": "text", "text": "Ok." }] },
+                say("user", "Go."),
+            ] }),
+        );
+        let (of_chat, _) = sent(Messages, Chat, &request);
+        assert_eq!(of_chat["messages"][1]["content"], text);
+        let (of_openai, _) = sent(Messages, Responses, &request);
+        assert!(of_openai["input"][1].to_string().contains("Ok."));
+        let outline = request.to_string();
+        let outline = Outline::read(Messages, outline.as_bytes()).unwrap();
+        let name = named.then(|| "messages[].content[]".to_owned());
+        assert_eq!(outline.dropped_fields(Chat), Ok(Vec::from_iter(name)));
+    }
+    let image = json!({ "type": "image", "source": { "type": "file", "file_id": "file_1" } });
+    let request = body(
+        Messages,
+        json!({ "messages": [
+            { "role": "user", "content": [image, { "type": "text", "text": "Read." }] },
+            say("assistant", "Done."),
+            say("user", "Go."),
+        ] }),
+    );
+    let (of_chat, dropped) = sent(Messages, Chat, &request);
+    assert_eq!(of_chat["messages"][0]["content"], "Read.");
+    assert_eq!(dropped, ["messages[].content[]"]);
 }

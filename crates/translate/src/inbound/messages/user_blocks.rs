@@ -133,9 +133,7 @@ impl UserBlocks<'_> {
         if !self.is_history {
             return Err(unknown(kind, path));
         }
-        if !self.dropped.iter().any(|known| known == BLOCK) {
-            self.dropped.push(BLOCK.to_owned());
-        }
+        shared::add_once(self.dropped, BLOCK);
         Ok(())
     }
 }

@@ -288,7 +288,7 @@ fn image_source(source: &ImageSource) -> Source {
 }
 
 /// Encodes a document. This protocol supports PDF and text.
-fn document(media_type: &str, data: &str) -> Result<Source, EngineError> {
+pub(super) fn document(media_type: &str, data: &str) -> Result<Source, EngineError> {
     super::check_data(media_type, data)?;
     let essence = media_type
         .split(';')
