@@ -97,11 +97,12 @@ without a result gets one that says so, and several results of a call become one
 behind its calls goes before them in Messages (`message_position`). Images and documents in the results of tools follow
 in a message of the user for Chat Completions (`tool_result_position`). Documents that the upstream does not take become
 a text with their name (`documents`), and so do other parts and files by their id, which are named by their field; only
-those in the last message of the user are refused. Records of tools that ran at the vendor, and blocks of unknown types,
-are left out. Arguments of a call that are no object become its only member (`arguments`). Messages that say nothing are
-left out. Ids of calls that come again, and ids and names of tools that an upstream would refuse, are replaced; names
-are restored in the answers. A document without a name gets one. Texts that are joined are joined as they are. The first
-line of Claude Code's instructions, `x-anthropic-billing-header`, is left out.
+those in the last message of the user are refused. A model that reads texts alone gets texts for all of them, and for
+images (`images`). Records of tools that ran at the vendor, and blocks of unknown types, are left out. Arguments of a
+call that are no object become its only member (`arguments`). Messages that say nothing are left out. Ids of calls that
+come again, and ids and names of tools that an upstream would refuse, are replaced; names are restored in the answers. A
+document without a name gets one. Texts that are joined are joined as they are. The first line of Claude Code's
+instructions, `x-anthropic-billing-header`, is left out.
 
 The tools of Responses clients are offered as functions: a freeform tool with one text, the functions of a namespace
 with names that join both, and a search for tools that the client runs. Their calls come back as the client knows them.

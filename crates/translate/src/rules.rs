@@ -125,6 +125,16 @@ pub enum Action {
     CacheBreakpoints,
     /// The schema of the output becomes an instruction, and the output any JSON object.
     SchemaAsText,
+    /// Images and documents become texts in Chat Completions.
+    TextOnly,
+    /// The content of every message of Chat Completions is one text.
+    TextContent,
+    /// Results in Chat Completions have the name of their function.
+    ToolNames,
+    /// Earlier refusals are text in Chat Completions.
+    RefusalAsText,
+    /// A last message of the assistant in Chat Completions has the member `prefix`.
+    MarkPrefill,
     /// The gateway ends answers at the stop sequences, which are not sent.
     ApplyStops,
 }
@@ -196,6 +206,11 @@ impl fmt::Display for Action {
                 f.write_str("the assistant says something between results and the user")
             }
             Self::SchemaAsText => f.write_str("the schema of the output is an instruction"),
+            Self::TextOnly => f.write_str("images and documents become texts"),
+            Self::TextContent => f.write_str("the content of a message is one text"),
+            Self::ToolNames => f.write_str("results have the name of their function"),
+            Self::RefusalAsText => f.write_str("earlier refusals are text"),
+            Self::MarkPrefill => f.write_str("a last message of the assistant has `prefix`"),
             Self::NoPrefill => f.write_str("a message of the user is the last one"),
             Self::ApplyStops => f.write_str("the gateway applies stop sequences"),
             Self::CacheBreakpoints => {
@@ -329,6 +344,11 @@ impl Rules {
                 Action::AnswerResults => encoding.answer_results = true,
                 Action::NoPrefill => encoding.no_prefill = true,
                 Action::SchemaAsText => encoding.schema_as_text = true,
+                Action::TextOnly => encoding.text_only = true,
+                Action::TextContent => encoding.text_content = true,
+                Action::ToolNames => encoding.tool_names = true,
+                Action::RefusalAsText => encoding.refusal_as_text = true,
+                Action::MarkPrefill => encoding.mark_prefill = true,
                 Action::CacheBreakpoints => encoding.cache_breakpoints = true,
                 Action::ApplyStops => encoding.apply_stops = true,
                 _ => {}

@@ -94,7 +94,8 @@ mod tests {
                 "label-64",
                 "open-model-efforts",
                 "open-model-system",
-                "vllm-top-p"
+                "vllm-top-p",
+                "open-model-refusals"
             ]
         );
         let chat = upstream("protocol = \"chat\"").unwrap();

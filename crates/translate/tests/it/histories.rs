@@ -425,3 +425,130 @@ fn unknown_blocks_of_earlier_messages_do_not_end_a_session() {
     assert_eq!(of_chat["messages"][0]["content"], "Read.");
     assert_eq!(dropped, ["messages[].content[]"]);
 }
+
+/// "unknown variant `image_url`, expected `text`": <https://github.com/nesquena/hermes-webui/issues/2297>.
+/// Content is one text: <https://github.com/BerriAI/litellm/issues/6642>, and not absent beside calls.
+#[test]
+fn messages_to_deepseek_are_texts() {
+    let text = |text: &str| json!({ "type": "text", "text": text });
+    let image =
+        json!({ "type": "image", "source": { "type": "url", "url": "https://a.example/a.png" } });
+    let document = json!({ "type": "document", "title": "Oslo",
+        "source": { "type": "base64", "media_type": "application/pdf", "data": "JVBERg==" } });
+    let call = json!({ "type": "tool_use", "id": "a", "name": "f", "input": {} });
+    let result = json!({ "type": "tool_result", "tool_use_id": "a", "content": [image] });
+    let request = |model: &str| {
+        body(
+            Messages,
+            json!({ "model": model, "messages": [
+                { "role": "user", "content": [text("One."), text("Two."), image] },
+                { "role": "assistant", "content": [call] },
+                { "role": "user", "content": [result, document, text("So?")] },
+            ] }),
+        )
+    };
+    let to_deepseek = |model: &str| served(Messages, (Some("deepseek"), Chat), &request(model));
+    let (of_chat, dropped) = to_deepseek("deepseek-chat");
+    let contents: Vec<_> = of_chat["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| message["content"].as_str().unwrap())
+        .collect();
+    let picture = "[An image, which this model cannot see.]";
+    assert_eq!(
+        contents,
+        [
+            &format!("One.\n\nTwo.\n\n{picture}"),
+            "",
+            picture,
+            "[A document, which this model cannot read: Oslo]\n\nSo?"
+        ]
+    );
+    assert_eq!(dropped, ["images", "documents"]);
+    let (of_chat, _) = to_deepseek("deepseek-vl2");
+    assert_eq!(of_chat["messages"][0]["content"][2]["type"], "image_url");
+}
+
+/// A result without the name of its function is refused: <https://github.com/NousResearch/hermes-agent/issues/19728>
+#[test]
+fn results_to_gemini_have_the_name_of_their_function() {
+    let history = json!([
+        say("user", "Hi."),
+        call("a"),
+        output("a", "4"),
+        say("user", "So?")
+    ]);
+    for (preset, name) in [
+        ("gemini", json!("f")),
+        ("vertex", json!("f")),
+        ("openai", Value::Null),
+    ] {
+        let (of_chat, _) = served(Responses, (Some(preset), Chat), &responses(history.clone()));
+        assert_eq!(of_chat["messages"][2]["name"], name);
+    }
+}
+
+/// "Conversation roles must alternate user/assistant/user/assistant/...":
+/// <https://github.com/google/adk-python/issues/1373>
+#[test]
+fn messages_of_the_user_that_meet_are_one_for_templates() {
+    let picture = json!({ "role": "user", "content": [{ "type": "input_image", "image_url": "https://a.example/a.png" }] });
+    for (next, expected) in [
+        (say("user", "Go."), json!("Context.\n\nGo.")),
+        (
+            picture,
+            json!([
+                { "type": "text", "text": "Context." },
+                { "type": "image_url", "image_url": { "url": "https://a.example/a.png" } },
+            ]),
+        ),
+    ] {
+        let request = responses(json!([say("user", "Context."), next]));
+        let (of_chat, _) = served(Responses, (Some("vllm"), Chat), &request);
+        assert_eq!(
+            of_chat["messages"],
+            json!([{ "role": "user", "content": expected }])
+        );
+        let (of_chat, _) = served(Responses, (Some("openai"), Chat), &request);
+        assert_eq!(of_chat["messages"].as_array().map(Vec::len), Some(2));
+    }
+}
+
+/// "Extra inputs are not permitted" (Mistral), "property 'refusal' is unsupported" (Groq):
+/// <https://docs.mistral.ai/api/endpoint/chat>, <https://console.groq.com/docs/api-reference#chat-create>
+#[test]
+fn earlier_refusals_are_texts_where_they_have_no_member() {
+    let refusal =
+        json!({ "role": "assistant", "content": [{ "type": "refusal", "refusal": "No." }] });
+    let both = json!({ "role": "assistant", "content": [{ "type": "output_text", "text": "Hm." },
+        { "type": "refusal", "refusal": "No." }] });
+    for (preset, of_refusal, of_both) in [
+        ("mistral", json!(["No.", null]), json!(["Hm.\n\nNo.", null])),
+        ("groq", json!(["No.", null]), json!(["Hm.\n\nNo.", null])),
+        ("vllm", json!(["No.", null]), json!(["Hm.\n\nNo.", null])),
+        ("openai", json!([null, "No."]), json!(["Hm.", "No."])),
+    ] {
+        for (answer, expected) in [(&refusal, of_refusal), (&both, of_both)] {
+            let request = responses(json!([say("user", "Hi."), answer, say("user", "So?")]));
+            let (of_chat, _) = served(Responses, (Some(preset), Chat), &request);
+            let message = &of_chat["messages"][1];
+            assert_eq!(json!([message["content"], message["refusal"]]), expected);
+        }
+    }
+}
+
+/// "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant":
+/// <https://github.com/mistralai/mistral-common/blob/main/src/mistral_common/protocol/instruct/validator.py>
+#[test]
+fn the_beginning_of_an_answer_is_marked_for_mistral() {
+    let request = body(
+        Messages,
+        json!({ "messages": [say("user", "Hi."), say("assistant", "{")] }),
+    );
+    for (preset, mark) in [("mistral", json!(true)), ("openai", Value::Null)] {
+        let (of_chat, _) = served(Messages, (Some(preset), Chat), &request);
+        assert_eq!(of_chat["messages"][1]["prefix"], mark);
+        assert_eq!(of_chat["messages"][1]["content"], "{");
+    }
+}

@@ -3,6 +3,8 @@
 
 mod members;
 
+use std::collections::HashMap;
+
 use chat::{
     AssistantMessage, FilePart, FileSource, FunctionCall, FunctionChoice, FunctionName,
     FunctionTool, FunctionToolCall, ImagePart, ImageUrl, JsonSchemaFormat, Message, NamedSchema,
@@ -124,10 +126,78 @@ fn messages(
     if messages.is_empty() {
         return Err(super::empty_conversation());
     }
-    if settings.quirks.answer_results {
+    let quirks = &settings.quirks;
+    if quirks.answer_results {
         messages = with_answered_results(messages, dropped);
     }
+    if quirks.merge_system && messages.windows(2).any(are_both_users) {
+        messages = with_joined_users(messages);
+    }
+    if quirks.tool_names {
+        name_results(&mut messages);
+    }
+    if quirks.mark_prefill
+        && let Some(Message::Assistant(last)) = messages.last_mut()
+        && last.tool_calls.is_none()
+    {
+        last.extra.insert("prefix".to_owned(), true.into());
+    }
     Ok(messages)
+}
+
+fn are_both_users(messages: &[Message]) -> bool {
+    let is_users = |message: &Message| matches!(message, Message::User(_));
+    messages.iter().all(is_users)
+}
+
+/// Joins messages of the user that follow each other, which the templates of some models refuse:
+/// "Conversation roles must alternate user/assistant/user/assistant/..."
+/// (<https://github.com/google/adk-python/issues/1373>).
+fn with_joined_users(messages: Vec<Message>) -> Vec<Message> {
+    let mut joined: Vec<Message> = Vec::with_capacity(messages.len());
+    for message in messages {
+        match (joined.last_mut(), message) {
+            (Some(Message::User(last)), Message::User(next)) => {
+                let content = std::mem::replace(&mut last.content, TextOr::List(Vec::new()));
+                last.content = join_contents(content, next.content);
+            }
+            (_, message) => joined.push(message),
+        }
+    }
+    joined
+}
+
+fn join_contents(one: TextOr<Part>, other: TextOr<Part>) -> TextOr<Part> {
+    let parts = |content| match content {
+        TextOr::Text(text) => vec![Part::Text(TextPart::new(text))],
+        TextOr::List(parts) => parts,
+    };
+    match (one, other) {
+        (TextOr::Text(one), TextOr::Text(other)) => TextOr::Text(format!("{one}\n\n{other}")),
+        (one, other) => TextOr::List([parts(one), parts(other)].concat()),
+    }
+}
+
+/// Adds the name of its function to each result of a call.
+fn name_results(messages: &mut [Message]) {
+    let mut names = HashMap::new();
+    for message in messages {
+        match message {
+            Message::Assistant(message) => {
+                for call in message.tool_calls.iter().flatten() {
+                    if let ToolCall::Function(call) = call {
+                        names.insert(call.id.clone(), call.function.name.clone());
+                    }
+                }
+            }
+            Message::Tool(result) => {
+                let name = names.get(&result.tool_call_id);
+                let name = name.map(|name| ("name".to_owned(), name.clone().into()));
+                result.extra.extend(name);
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Adds a message of the assistant between each result of a call and a message of the user.
@@ -174,9 +244,22 @@ fn user(
     }
     let content = match encoded.as_slice() {
         [Part::Text(text)] if text.extra.is_empty() => text.text.as_str().into(),
+        parts if settings.quirks.text_content => match plain_texts(parts) {
+            Some(texts) => TextOr::Text(texts.join("\n\n")),
+            None => TextOr::List(encoded),
+        },
         _ => TextOr::List(encoded),
     };
     Ok(Message::User(UserMessage::new(content)))
+}
+
+/// Returns the texts of content that has nothing else.
+fn plain_texts(parts: &[Part]) -> Option<Vec<&str>> {
+    let texts = parts.iter().map(|part| match part {
+        Part::Text(part) if part.extra.is_empty() => Some(part.text.as_str()),
+        _ => None,
+    });
+    texts.collect()
 }
 
 fn add_part(
@@ -295,8 +378,15 @@ fn assistant(turns: &[Turn], settings: &Settings, dropped: &mut DroppedFields) -
     if texts.is_empty() && refusals.is_empty() && calls.is_empty() {
         return None;
     }
+    if settings.quirks.refusal_as_text && !refusals.is_empty() {
+        texts.extend((!texts.is_empty()).then_some("\n\n"));
+        texts.append(&mut refusals);
+    }
     let mut message = AssistantMessage::default();
     message.content = super::join(&texts).map(TextOr::Text);
+    if settings.quirks.text_content {
+        message.content.get_or_insert_with(|| "".into());
+    }
     message.refusal = super::join(&refusals);
     message.reasoning_content = super::join(&reasoning);
     if settings.quirks.echo_reasoning && !calls.is_empty() {

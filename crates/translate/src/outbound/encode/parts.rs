@@ -2,22 +2,26 @@
 
 use std::borrow::Cow;
 
+use ::messages::Source;
 use engine::{TextRequest, Turn, UserPart};
 use vendor::Protocol;
 
-use super::{DroppedField, DroppedFields, check_data, messages};
+use super::{DroppedField, DroppedFields, Quirks, check_data, messages};
 use crate::in_words;
 
 /// Returns the request with texts in place of the documents of earlier messages and of results that
 /// the upstream does not take, because they come with each later request. Only the last message of
-/// the user may be refused for its documents.
+/// the user may be refused for its documents. A model that reads texts alone gets texts for all
+/// images and documents.
 pub(super) fn readable<'a>(
     protocol: Protocol,
     mut request: Cow<'a, TextRequest>,
+    quirks: &Quirks,
     dropped: &mut DroppedFields,
 ) -> Cow<'a, TextRequest> {
-    let is_lost = |part: &UserPart| !takes(protocol, part);
-    let last = last_of_user(&request.turns);
+    let is_text_only = protocol == Protocol::Chat && quirks.text_only;
+    let is_lost = |part: &UserPart| !takes(protocol, is_text_only, part);
+    let last = last_of_user(&request.turns).filter(|_| !is_text_only);
     let has_lost =
         |(i, turn): (usize, &Turn)| !is_new(i, turn, last) && parts(turn).iter().any(is_lost);
     if !request.turns.iter().enumerate().any(has_lost) {
@@ -37,7 +41,10 @@ pub(super) fn readable<'a>(
 }
 
 /// Returns false for a document in a form that the protocol does not have.
-fn takes(protocol: Protocol, part: &UserPart) -> bool {
+fn takes(protocol: Protocol, is_text_only: bool, part: &UserPart) -> bool {
+    if is_text_only {
+        return matches!(part, UserPart::Text(_) | UserPart::CacheBreakpoint(_));
+    }
     match (protocol, part) {
         (Protocol::Chat, UserPart::FileUrl { .. }) => false,
         (
@@ -63,9 +70,16 @@ fn put_in_words(part: &mut UserPart, dropped: &mut DroppedFields) {
             dropped.add(DroppedField::Images);
             in_words::IMAGE.to_owned()
         }
-        UserPart::File { name, .. } => {
+        UserPart::File {
+            name,
+            media_type,
+            data,
+        } => {
             dropped.add(DroppedField::Documents);
-            in_words::document(name.as_deref())
+            match messages::document(media_type, data) {
+                Ok(Source::Text(source)) => source.data,
+                _ => in_words::document(name.as_deref()),
+            }
         }
         UserPart::FileUrl { url, .. } => {
             dropped.add(DroppedField::Documents);

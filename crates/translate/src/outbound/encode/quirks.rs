@@ -45,6 +45,18 @@ pub struct Quirks {
     /// True if Chat Completions has no stop sequences for the model, so that the gateway applies
     /// them.
     pub apply_stops: bool,
+    /// True if the model sees no images and reads no documents in Chat Completions, so that they
+    /// become texts.
+    pub text_only: bool,
+    /// True if the content of every message of Chat Completions is one text.
+    pub text_content: bool,
+    /// True if results in Chat Completions need the name of their function.
+    pub tool_names: bool,
+    /// True if Chat Completions has no member for earlier refusals, so that they become text.
+    pub refusal_as_text: bool,
+    /// True if a last message of the assistant in Chat Completions has to be marked as the beginning
+    /// of the answer.
+    pub mark_prefill: bool,
 }
 
 wire::text_enum! {
@@ -110,6 +122,11 @@ impl Quirks {
         cache_breakpoints: false,
         schema_as_text: false,
         apply_stops: false,
+        text_only: false,
+        text_content: false,
+        tool_names: false,
+        refusal_as_text: false,
+        mark_prefill: false,
     };
 
     pub(super) fn max_tokens_name(&self) -> MaxTokensName {
