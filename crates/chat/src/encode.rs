@@ -3,7 +3,7 @@
 use serde_json::json;
 use wire::{ApiError, Json, Object};
 
-use crate::event::{Chunk, ChunkChoice, Delta, Event, FunctionDelta, ToolCallDelta};
+use crate::event::{CUSTOM, Chunk, ChunkChoice, Delta, Event, FunctionDelta, ToolCallDelta};
 use crate::logprobs::Logprobs;
 use crate::response::{FinishReason, Usage};
 
@@ -141,6 +141,41 @@ impl Encoder {
             out,
         );
         self.calls += 1;
+    }
+
+    /// Starts a call of a custom tool
+    /// (<https://platform.openai.com/docs/guides/function-calling#custom-tools>).
+    pub fn custom_call(&mut self, id: &str, name: &str, out: &mut Vec<Event>) {
+        let custom = json!({ "name": name, "input": "" });
+        let call = ToolCallDelta {
+            id: Some(id.to_owned()),
+            kind: Some(CUSTOM.to_owned()),
+            extra: [(CUSTOM.to_owned(), custom)].into_iter().collect(),
+            ..ToolCallDelta::new(self.calls)
+        };
+        self.call_delta(call, out);
+        self.calls += 1;
+    }
+
+    /// Appends to the input of the last call, which is one of a custom tool.
+    pub fn custom_input(&mut self, text: &str, out: &mut Vec<Event>) {
+        let Some(index) = self.calls.checked_sub(1).filter(|_| !text.is_empty()) else {
+            return;
+        };
+        let custom = json!({ "input": text });
+        let call = ToolCallDelta {
+            extra: [(CUSTOM.to_owned(), custom)].into_iter().collect(),
+            ..ToolCallDelta::new(index)
+        };
+        self.call_delta(call, out);
+    }
+
+    fn call_delta(&mut self, call: ToolCallDelta, out: &mut Vec<Event>) {
+        let delta = Delta {
+            tool_calls: Some(vec![call]),
+            ..Delta::default()
+        };
+        self.delta(delta, out);
     }
 
     /// Appends to the arguments of the last call.

@@ -144,6 +144,16 @@ wire::closed_structs! {
     }
 }
 
+impl ToolCallDelta {
+    /// Returns a member of the fragment of a call of a custom tool.
+    pub(crate) fn custom(&self, name: &str) -> Option<&str> {
+        self.extra.get(CUSTOM)?.get(name)?.as_str()
+    }
+}
+
+/// The type of the call of a custom tool, and the member that has its name and input.
+pub(crate) const CUSTOM: &str = "custom";
+
 /// Distinguishes null from absent.
 fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Option<Usage>>, D::Error> {
     Option::deserialize(from).map(Some)

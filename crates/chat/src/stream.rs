@@ -11,12 +11,12 @@
 //!
 //! See <https://platform.openai.com/docs/api-reference/chat-streaming>.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use wire::ErrorBody;
 
-use crate::event::{Chunk, ChunkChoice, Event, FunctionDelta, ToolCallDelta};
+use crate::event::{CUSTOM, Chunk, ChunkChoice, Event, FunctionDelta, ToolCallDelta};
 use crate::logprobs::Logprobs;
-use crate::request::{FunctionCall, FunctionToolCall, ToolCall};
+use crate::request::{CustomToolCall, FunctionCall, FunctionToolCall, ToolCall};
 use crate::response::{Choice, ChoiceMessage, Completion};
 
 /// A state machine that checks a stream against the grammar, event by event.
@@ -164,7 +164,8 @@ impl ChoiceState {
         let named = call
             .function
             .as_ref()
-            .is_some_and(|function| function.name.is_some());
+            .is_some_and(|function| function.name.is_some())
+            || call.custom("name").is_some();
         match (call.id.is_some(), named) {
             (true, true) if call.index == self.calls => {
                 self.calls += 1;
@@ -219,6 +220,8 @@ impl Fold {
         for (choice, logprobs) in completion.choices.iter_mut().zip(&self.logprobs) {
             choice.logprobs = logprobs.json();
             let message = &mut choice.message;
+            let calls = std::mem::take(&mut message.tool_calls);
+            message.tool_calls = calls.into_iter().map(completed).collect();
             // The opening chunk has empty content, sent before it is known whether any content
             // follows.
             if message.content.as_deref() == Some("")
@@ -300,7 +303,9 @@ fn append(text: &mut Option<String>, more: Option<&str>) {
 
 fn add_call(piece: &ToolCallDelta, calls: &mut Vec<ToolCall>) {
     let FunctionDelta { name, arguments } = piece.function.clone().unwrap_or_default();
-    let arguments = arguments.unwrap_or_default();
+    let text = |name| piece.custom(name).map(str::to_owned);
+    let name = name.or_else(|| text("name"));
+    let arguments = arguments.or_else(|| text("input")).unwrap_or_default();
     match calls.get_mut(piece.index as usize) {
         Some(ToolCall::Function(call)) => call.function.arguments.push_str(&arguments),
         Some(_) => {}
@@ -312,6 +317,23 @@ fn add_call(piece: &ToolCallDelta, calls: &mut Vec<ToolCall>) {
             },
             extra: piece.extra.clone(),
         })),
+    }
+}
+
+/// Returns a call of a custom tool in its own form. Until the stream ends it is kept as one of a
+/// function, whose arguments grow.
+fn completed(call: ToolCall) -> ToolCall {
+    match call {
+        ToolCall::Function(mut call) if call.extra.contains_key(CUSTOM) => {
+            call.extra.remove(CUSTOM);
+            let FunctionCall { name, arguments } = call.function;
+            ToolCall::Custom(CustomToolCall {
+                id: call.id,
+                custom: json!({ "name": name, "input": arguments }).into(),
+                extra: call.extra,
+            })
+        }
+        call => call,
     }
 }
 

@@ -98,7 +98,6 @@ pub(super) const ROWS: &[Row] = &[
         Mapped("`function_call` items"),
         Mapped("`tool_use` blocks"),
     ),
-    row("messages[].tool_calls[]", Refused, Refused).is(&["custom"]),
     row(
         "messages[].tool_calls[].type",
         Mapped("`type`"),
@@ -114,8 +113,16 @@ pub(super) const ROWS: &[Row] = &[
         Mapped("`name`, `arguments`"),
         Mapped("`name`, `input`"),
     ),
-    row("messages[].tool_calls[].custom", Refused, Refused),
-    row("messages[].function_call", Refused, Refused),
+    row(
+        "messages[].tool_calls[].custom",
+        Mapped("`name`, `arguments` with the `input`"),
+        Mapped("`name`, `input` with the `input`"),
+    ),
+    row(
+        "messages[].function_call",
+        Mapped("a `function_call` item"),
+        Mapped("a `tool_use` block"),
+    ),
     row(
         "messages[].tool_call_id",
         Mapped("`call_id`"),
@@ -168,7 +175,7 @@ pub(super) const ROWS: &[Row] = &[
     )
     .unless(&["true"]),
     row("tools", Mapped("`tools`"), Mapped("`tools`")),
-    row("tools[]", Dropped, Dropped).unless(&["function"]),
+    row("tools[]", Dropped, Dropped).unless(&["function", "custom"]),
     row("tools[].type", Mapped("`type`"), NOT_NEEDED),
     row("tools[].function.name", Mapped("`name`"), Mapped("`name`")),
     row(
@@ -187,7 +194,11 @@ pub(super) const ROWS: &[Row] = &[
         Dropped,
     )
     .unless(&["false"]),
-    row("tools[].custom", Dropped, Dropped),
+    row(
+        "tools[].custom",
+        Mapped("a function with one text"),
+        Mapped("a tool with one text"),
+    ),
     row("tools[].cache_control", Dropped, Mapped("`cache_control`")),
     row("tool_choice", Refused, Refused).unless(CHOICES),
     row(
@@ -242,5 +253,12 @@ pub(super) const ROWS: &[Row] = &[
     row("chat_template_kwargs", Dropped, Dropped),
 ];
 
-/// The values of `tool_choice` that do not name a custom tool.
-const CHOICES: &[&str] = &["auto", "none", "required", "function", "allowed_tools"];
+/// The values of `tool_choice` that name no tool of the vendor.
+const CHOICES: &[&str] = &[
+    "auto",
+    "none",
+    "required",
+    "function",
+    "allowed_tools",
+    "custom",
+];

@@ -105,7 +105,8 @@ document without a name gets one. Texts that are joined are joined as they are. 
 instructions, `x-anthropic-billing-header`, is left out.
 
 The tools of Responses clients are offered as functions: a freeform tool with one text, the functions of a namespace
-with names that join both, and a search for tools that the client runs. Their calls come back as the client knows them.
+with names that join both, and a search for tools that the client runs. So are the custom tools of Chat clients, with one
+text. Their calls come back as the client knows them.
 
 Schemas of tools get a type and properties, and alternatives at their root become one object (`json_schema`). Answers of
 OpenAI are `strict` only if their schema permits it. The objects in answers of Claude permit no other members, and some

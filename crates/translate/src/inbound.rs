@@ -19,6 +19,7 @@ macro_rules! delegate_to_crate {
 }
 
 mod chat;
+mod freeform;
 mod images;
 mod messages;
 mod responses;

@@ -1,5 +1,7 @@
 //! Chat Completions (<https://platform.openai.com/docs/api-reference/chat>).
 
+mod custom;
+
 use chat::{
     AssistantMessage, Completion, Encoder, Event, FinishReason, Fold, Head, Message, Part, Request,
     ResponseFormat, Tool, ToolCall, ToolChoiceObject, ToolMode, Usage, ValidRequest,
@@ -13,6 +15,7 @@ use vendor::envelope::DETAILS;
 use vendor::envelope::is_envelope;
 use wire::{ApiError, Object, TextOr, WordOr};
 
+use self::custom::ToolEncoder;
 use super::shared::ClientPart as _;
 use super::{ClientProtocol, Inbound, Stamp, shared};
 use crate::in_words;
@@ -22,7 +25,7 @@ pub struct Chat;
 
 impl ClientProtocol for Chat {
     type Request = ValidRequest;
-    type Encoder = Encoder;
+    type Encoder = ToolEncoder;
     type Event = Event;
     type Fold = Fold;
     type Reply = Completion;
@@ -41,6 +44,7 @@ impl ClientProtocol for Chat {
                 turn(message, &path, last == Some(i), &mut dropped)
             })
             .collect::<Result<Vec<_>, _>>()?;
+        dropped.extend(has_grammar(&request).then(|| GRAMMAR.to_owned()));
         dropped.extend(has_marked_output(&request).then(|| shared::BREAKPOINT.to_owned()));
         let tool_choice = tool_choice(&request, &mut tools)?;
         let effort = request
@@ -78,24 +82,30 @@ impl ClientProtocol for Chat {
         Ok(Inbound { request, dropped })
     }
 
-    fn encoder(request: &ValidRequest, stamp: &Stamp) -> Encoder {
+    fn encoder(request: &ValidRequest, stamp: &Stamp) -> ToolEncoder {
         let head = Head {
             id: wire::id_with_separator("chatcmpl", '-', stamp.bits),
             created: stamp.created_at,
             model: request.model.clone(),
         };
         // A plain reply always includes the usage.
-        Encoder::new(head, request.includes_usage() || !request.streams())
+        let inner = Encoder::new(head, request.includes_usage() || !request.streams());
+        ToolEncoder::new(inner, request)
     }
 
-    fn encode(encoder: &mut Encoder, event: TextEvent, _now: i64, out: &mut Vec<Event>) {
+    fn encode(tools: &mut ToolEncoder, event: TextEvent, _now: i64, out: &mut Vec<Event>) {
+        match event {
+            TextEvent::Call { id, name } => return tools.call(&id, &name, out),
+            TextEvent::Arguments(text) => return tools.arguments(&text, out),
+            TextEvent::CallSeal { .. } => {}
+            _ => tools.end_call(out),
+        }
+        let encoder = &mut tools.inner;
         match event {
             TextEvent::Reasoning(text) => encoder.reasoning(&text, out),
             TextEvent::Logprobs(tokens) => encoder.logprobs(tokens),
             TextEvent::Text(text) => encoder.text(&text, out),
             TextEvent::Refusal(text) => encoder.refusal(&text, out),
-            TextEvent::Call { id, name } => encoder.call(&id, &name, out),
-            TextEvent::Arguments(text) => encoder.arguments(&text, out),
             TextEvent::Finished { stop, usage } => {
                 let usage = usage.map(|usage| Usage::new(usage.input, usage.output));
                 encoder.finish(finish_reason(&stop), usage, out);
@@ -173,7 +183,7 @@ fn turn(
             is_last,
             dropped,
         )?),
-        Message::Assistant(message) => Turn::Assistant(assistant_parts(message, path, dropped)?),
+        Message::Assistant(message) => Turn::Assistant(assistant_parts(message, dropped)),
         Message::Tool(message) => Turn::Tool(ToolResult {
             call_id: message.tool_call_id.clone(),
             content: shared::parts(&message.content, &format!("{path}.content"), false, dropped)?,
@@ -271,11 +281,7 @@ impl shared::ClientPart for Part {
     }
 }
 
-fn assistant_parts(
-    message: &AssistantMessage,
-    path: &str,
-    dropped: &mut Vec<String>,
-) -> Result<Vec<AssistantPart>, ApiError> {
+fn assistant_parts(message: &AssistantMessage, dropped: &mut Vec<String>) -> Vec<AssistantPart> {
     let mut output = Vec::new();
     if let Some(text) = message
         .reasoning_content
@@ -301,22 +307,41 @@ fn assistant_parts(
         None => {}
     }
     output.extend(message.refusal.iter().cloned().map(AssistantPart::Refusal));
-    for (i, call) in message.tool_calls.iter().flatten().enumerate() {
-        let ToolCall::Function(call) = call else {
-            let sentence = "Calls of custom tools are not supported by this model.";
-            return Err(shared::unsupported(
-                format!("{path}.tool_calls[{i}].type"),
-                sentence,
-            ));
-        };
-        output.push(AssistantPart::Call(engine::ToolCall {
+    for call in message.tool_calls.iter().flatten() {
+        match neutral_call(call) {
+            Some(call) => output.push(AssistantPart::Call(call)),
+            None => shared::add_once(dropped, CALLS),
+        }
+    }
+    output.extend(call_of_function(&message.extra).map(AssistantPart::Call));
+    output
+}
+
+fn neutral_call(call: &ToolCall) -> Option<engine::ToolCall> {
+    match call {
+        ToolCall::Function(call) => Some(engine::ToolCall {
             id: call.id.clone(),
             name: call.function.name.clone(),
             arguments: call.function.arguments.clone(),
             seal: None,
-        }));
+        }),
+        ToolCall::Custom(call) => custom::call(call),
+        _ => None,
     }
-    Ok(output)
+}
+
+/// Returns the call in the predecessor of `tool_calls`. It has the name of its function in place of
+/// an id, as its result does.
+fn call_of_function(of_message: &Object) -> Option<engine::ToolCall> {
+    let call = of_message.get("function_call")?;
+    let name = call.get("name")?.as_str()?;
+    let arguments = call.get("arguments").and_then(Value::as_str);
+    Some(engine::ToolCall {
+        id: name.to_owned(),
+        name: name.to_owned(),
+        arguments: arguments.unwrap_or_default().to_owned(),
+        seal: None,
+    })
 }
 
 /// Returns the reasoning whose envelopes, or seals of another server, a message brings back.
@@ -334,8 +359,10 @@ fn sealed_reasoning(of_message: &Object) -> impl Iterator<Item = AssistantPart> 
 }
 
 fn function(tool: &Tool) -> Option<engine::Tool> {
-    let Tool::Function(tool) = tool else {
-        return None;
+    let tool = match tool {
+        Tool::Function(tool) => tool,
+        Tool::Custom(tool) => return custom::function(tool).map(|(function, _)| function),
+        _ => return None,
     };
     Some(engine::Tool {
         name: tool.function.name.clone(),
@@ -344,6 +371,15 @@ fn function(tool: &Tool) -> Option<engine::Tool> {
         // Unlike in Responses, functions without `strict` are not strict:
         // https://platform.openai.com/docs/guides/function-calling#strict-mode
         strict: Some(tool.function.strict == Some(true)),
+    })
+}
+
+/// Returns true if the input of any custom tool follows a grammar, which is not enforced.
+fn has_grammar(request: &Request) -> bool {
+    let mut tools = request.tools.iter().flatten();
+    tools.any(|tool| match tool {
+        Tool::Custom(tool) => custom::function(tool).is_some_and(|(_, has_grammar)| has_grammar),
+        _ => false,
     })
 }
 
@@ -356,10 +392,14 @@ fn tool_choice(request: &Request, tools: &mut Vec<engine::Tool>) -> Result<ToolC
         Some(WordOr::Object(ToolChoiceObject::Function(choice))) => {
             ToolChoice::Named(choice.function.name.clone())
         }
+        Some(WordOr::Object(ToolChoiceObject::Custom(choice))) => {
+            ToolChoice::Named(choice.custom.name.clone())
+        }
         Some(WordOr::Object(ToolChoiceObject::AllowedTools(choice))) => {
             let allowed = &choice.allowed_tools;
             let names = allowed.tools.iter().filter_map(|tool| match tool {
                 ToolChoiceObject::Function(choice) => Some(choice.function.name.as_str()),
+                ToolChoiceObject::Custom(choice) => Some(choice.custom.name.as_str()),
                 _ => None,
             });
             shared::allow(
@@ -400,3 +440,8 @@ fn stops(stop: Option<&TextOr<String>>) -> Vec<String> {
         Some(TextOr::List(stops)) => stops.clone(),
     }
 }
+
+/// The calls of a message, as in the field map.
+const CALLS: &str = "messages[].tool_calls[]";
+/// The grammar of a custom tool.
+const GRAMMAR: &str = "tools[].custom.format";

@@ -1,7 +1,6 @@
 //! Responses (<https://platform.openai.com/docs/api-reference/responses>).
 
 mod encoder;
-mod freeform;
 mod other_calls;
 mod tools;
 
@@ -20,9 +19,9 @@ use vendor::envelope::is_envelope;
 use wire::{ApiError, Object, TextOr, WordOr};
 
 use self::encoder::{OURS, SEALS, ToolEncoder};
-use self::freeform::INPUT;
 use self::other_calls::{OtherCall, other_call};
 use self::tools::{ClientTools, SEARCH, namespace_of};
+use super::freeform::INPUT;
 use super::shared::ClientPart as _;
 use super::{ClientProtocol, Inbound, Stamp, shared};
 use crate::in_words;

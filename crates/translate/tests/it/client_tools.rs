@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use sluicegate_translate::inbound::{self, Answer, Reply};
 use vendor::Protocol::{Chat, Messages, Responses};
 
-use crate::clients::read_responses;
+use crate::clients::{read_chat, read_responses};
 use crate::rules::served;
 use crate::{NOW, stamp};
 
@@ -300,4 +300,111 @@ fn names_that_meet_are_kept_apart() {
         (&output[0]["name"], output[0].get("namespace")),
         (&json!("a__b"), None)
     );
+}
+
+/// Custom tools of Chat clients take a text as well, and their grammar has an object of its own:
+/// <https://platform.openai.com/docs/api-reference/chat/create#chat-create-tools>
+fn chat_client() -> Value {
+    json!({
+        "model": "m",
+        "messages": [
+            { "role": "user", "content": "Hi." },
+            { "role": "assistant", "content": null,
+                "tool_calls": [{ "id": "a", "type": "custom", "custom": { "name": "run", "input": "ls" } }] },
+            { "role": "tool", "tool_call_id": "a", "content": "x" },
+            { "role": "user", "content": "Go." },
+        ],
+        "tools": [
+            { "type": "custom", "custom": { "name": "run", "description": "Runs.",
+                "format": { "type": "grammar", "grammar": { "syntax": "lark", "definition": "start: line+" } } } },
+            { "type": "function", "function": { "name": "f" } },
+        ],
+        "tool_choice": { "type": "custom", "custom": { "name": "run" } },
+    })
+}
+
+#[test]
+fn custom_tools_of_chat_clients_are_functions() {
+    let (messages, dropped) = served(Chat, (None, Messages), &chat_client());
+    assert_eq!(messages["tools"][0]["name"], "run");
+    assert_eq!(messages["tools"][0]["description"], "Runs.");
+    let input = &messages["tools"][0]["input_schema"]["properties"]["input"];
+    assert_eq!(
+        input["description"],
+        "The input of the tool, as plain text. It follows this grammar (lark):\nstart: line+"
+    );
+    assert_eq!(
+        messages["messages"][1]["content"][0],
+        json!({ "type": "tool_use", "id": "a", "name": "run", "input": { "input": "ls" } })
+    );
+    assert_eq!(
+        messages["tool_choice"],
+        json!({ "type": "tool", "name": "run" })
+    );
+    assert_eq!(dropped, ["tools[].custom.format"]);
+    let (responses, _) = served(Chat, (None, Responses), &chat_client());
+    assert_eq!(responses["input"][1]["arguments"], r#"{"input":"ls"}"#);
+    assert_eq!(responses["tools"][0]["name"], "run");
+}
+
+/// <https://platform.openai.com/docs/api-reference/chat-streaming>
+#[test]
+fn calls_of_custom_tools_come_back_to_chat_clients_as_such() {
+    let request = read_chat(chat_client().to_string().as_bytes()).unwrap();
+    let mut events = call("c1", "run", &["{\"input\": \"ls", " -l\\n\"}"]);
+    events.extend(call("c2", "f", &["{}"]));
+    events.extend(call("c3", "run", &["pwd"]));
+    events.push(TextEvent::Finished {
+        stop: Stop::ToolCalls,
+        usage: None,
+    });
+    let mut reply = Reply::<inbound::Chat>::new(&request, &stamp());
+    let mut stream = Answer::<inbound::Chat>::new(&request, &stamp());
+    let mut out = Vec::new();
+    for event in events {
+        reply.event(event.clone(), NOW);
+        stream.event(event, NOW, &mut out);
+    }
+    let reply = serde_json::to_value(reply.finish().unwrap()).unwrap();
+    assert_eq!(
+        reply["choices"][0]["message"]["tool_calls"],
+        json!([
+            { "id": "c1", "type": "custom", "custom": { "name": "run", "input": "ls -l\n" } },
+            { "id": "c2", "type": "function", "function": { "name": "f", "arguments": "{}" } },
+            { "id": "c3", "type": "custom", "custom": { "name": "run", "input": "pwd" } },
+        ])
+    );
+    let text = String::from_utf8(out).unwrap();
+    let deltas = text.lines().filter_map(|line| {
+        let chunk: Value = serde_json::from_str(line.strip_prefix("data: ")?).ok()?;
+        Some(chunk["choices"][0]["delta"]["tool_calls"][0].clone())
+    });
+    let deltas: Vec<_> = deltas.filter(|delta| delta["index"] == 0).collect();
+    assert_eq!(
+        deltas,
+        [
+            json!({ "index": 0, "id": "c1", "type": "custom", "custom": { "name": "run", "input": "" } }),
+            json!({ "index": 0, "custom": { "input": "ls" } }),
+            json!({ "index": 0, "custom": { "input": " -l\n" } }),
+        ]
+    );
+}
+
+/// The predecessor of `tool_calls`, whose results refer to the name:
+/// <https://platform.openai.com/docs/api-reference/chat/create>
+#[test]
+fn calls_in_the_old_form_stay_in_the_history() {
+    let request = json!({ "model": "m", "messages": [
+        { "role": "user", "content": "Hi." },
+        { "role": "assistant", "content": null, "function_call": { "name": "f", "arguments": "{\"a\":1}" } },
+        { "role": "function", "name": "f", "content": "4" },
+        { "role": "user", "content": "So?" },
+    ] });
+    let (messages, dropped) = served(Chat, (None, Messages), &request);
+    assert_eq!(
+        messages["messages"][1]["content"][0],
+        json!({ "type": "tool_use", "id": "f", "name": "f", "input": { "a": 1 } })
+    );
+    assert_eq!(messages["messages"][2]["content"][0]["tool_use_id"], "f");
+    assert_eq!(dropped, Vec::<String>::new());
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use vendor::envelope::is_envelope;
 use wire::{ApiError, Object};
 
-use super::freeform::InputReader;
+use super::super::freeform::InputReader;
 use super::tools::{ClientTool, ClientTools, Kind};
 
 /// An encoder of Responses that knows the tools of the client.

@@ -7,10 +7,10 @@
 use std::collections::HashMap;
 
 use responses::{FunctionCall, Item, Request, Tool};
-use serde_json::{Value, json};
+use serde_json::Value;
 use wire::{Json, Object, TextOr};
 
-use super::freeform::INPUT;
+use super::super::freeform;
 
 /// The tools that a client offers, as functions.
 #[derive(Debug, Default)]
@@ -108,7 +108,10 @@ impl ClientTools {
                 {
                     self.drop("tools[].format");
                 }
-                let parameters = parameters_of_freeform(members.get("format"));
+                let grammar = members.get("format").and_then(|format| {
+                    format["syntax"].as_str().zip(format["definition"].as_str())
+                });
+                let parameters = freeform::parameters(grammar);
                 let function = engine::Tool {
                     name: name.to_owned(),
                     description,
@@ -182,28 +185,6 @@ fn parsed(tools: Option<&Value>) -> Vec<Tool> {
     let tools = tools.and_then(Value::as_array).into_iter().flatten();
     let parsed = tools.map(|tool| serde_json::from_str(&tool.to_string()));
     parsed.filter_map(Result::ok).collect()
-}
-
-/// Returns the parameters of a function that takes one text. A grammar that the text should follow
-/// cannot be enforced, but the model can read it.
-fn parameters_of_freeform(format: Option<&Value>) -> Json {
-    let grammar = format.and_then(|format| {
-        let (syntax, definition) = (format["syntax"].as_str()?, format["definition"].as_str()?);
-        Some(format!(
-            " It follows this grammar ({syntax}):\n{definition}"
-        ))
-    });
-    let description = format!(
-        "The input of the tool, as plain text.{}",
-        grammar.unwrap_or_default()
-    );
-    let parameters = json!({
-        "type": "object",
-        "properties": { INPUT: { "type": "string", "description": description } },
-        "required": [INPUT],
-        "additionalProperties": false,
-    });
-    Json::from(&parameters)
 }
 
 /// The name of the function that searches for tools.

@@ -1,9 +1,29 @@
-//! Reads the input of a freeform tool from the arguments of the function that stands for it.
+//! Freeform tools, which take a text: the functions that stand for them, and the text in their
+//! arguments.
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use wire::Json;
 
 /// The name of the only parameter of a function that stands for a freeform tool.
 pub(super) const INPUT: &str = "input";
+
+/// Returns the parameters of a function that takes one text. A grammar that the text should follow,
+/// its syntax and its definition, cannot be enforced, but the model can read it.
+pub(super) fn parameters(grammar: Option<(&str, &str)>) -> Json {
+    let grammar = grammar
+        .map(|(syntax, definition)| format!(" It follows this grammar ({syntax}):\n{definition}"));
+    let description = format!(
+        "The input of the tool, as plain text.{}",
+        grammar.unwrap_or_default()
+    );
+    let parameters = json!({
+        "type": "object",
+        "properties": { INPUT: { "type": "string", "description": description } },
+        "required": [INPUT],
+        "additionalProperties": false,
+    });
+    Json::from(&parameters)
+}
 
 /// Decodes `{"input":"…"}`, which comes in pieces, so that the text is known as it is written.
 #[derive(Debug, Default)]
