@@ -552,3 +552,13 @@ fn the_beginning_of_an_answer_is_marked_for_mistral() {
         assert_eq!(of_chat["messages"][1]["content"], "{");
     }
 }
+
+/// A document that is a text can be read.
+#[test]
+fn documents_to_deepseek_keep_their_text() {
+    let part = json!({ "type": "input_file", "filename": "a.md", "file_data": "data:text/markdown;base64,SGku" });
+    let request = responses(json!([{ "role": "user", "content": [part] }]));
+    let (of_chat, dropped) = served(Responses, (Some("deepseek"), Chat), &request);
+    assert_eq!(of_chat["messages"][0]["content"], "Hi.");
+    assert_eq!(dropped, ["documents"]);
+}

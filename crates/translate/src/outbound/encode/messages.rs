@@ -288,30 +288,40 @@ fn image_source(source: &ImageSource) -> Source {
 }
 
 /// Encodes a document. This protocol supports PDF and text.
-pub(super) fn document(media_type: &str, data: &str) -> Result<Source, EngineError> {
+fn document(media_type: &str, data: &str) -> Result<Source, EngineError> {
     super::check_data(media_type, data)?;
-    let essence = media_type
-        .split(';')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_ascii_lowercase();
-    if essence == "application/pdf" {
+    let essence = essence(media_type);
+    if essence == PDF {
         return Ok(Source::Base64(DataSource::new(essence, data.to_owned())));
     }
-    let text = essence
-        .starts_with("text/")
-        .then(|| DataUrl { media_type, data }.decode().ok())
-        .flatten();
-    match text.map(String::from_utf8) {
-        Some(Ok(data)) => Ok(Source::Text(DataSource::new("text/plain".to_owned(), data))),
-        _ => {
+    match text_of(media_type, data) {
+        Some(text) => Ok(Source::Text(DataSource::new("text/plain".to_owned(), text))),
+        None => {
             let sentence = format!(
                 "Documents of the type '{essence}' are not supported by this model: send PDF or UTF-8 text."
             );
             Err(super::unsupported(sentence))
         }
     }
+}
+
+/// Returns true if [`document`] can encode a document.
+pub(super) fn takes(media_type: &str, data: &str) -> bool {
+    let is_pdf = || essence(media_type) == PDF;
+    super::check_data(media_type, data).is_ok() && (is_pdf() || text_of(media_type, data).is_some())
+}
+
+/// Returns the text of a document that is one.
+pub(super) fn text_of(media_type: &str, data: &str) -> Option<String> {
+    let is_text = essence(media_type).starts_with("text/");
+    let bytes = is_text.then(|| DataUrl { media_type, data }.decode().ok())??;
+    String::from_utf8(bytes).ok()
+}
+
+/// The media type of a document without its parameters.
+fn essence(media_type: &str) -> String {
+    let essence = media_type.split(';').next().unwrap_or_default();
+    essence.trim().to_ascii_lowercase()
 }
 
 fn tool_result(result: &ToolResult) -> Result<InputBlock, EngineError> {
@@ -463,3 +473,5 @@ fn is_blank(text: &str) -> bool {
 const BEGIN: &str = "(The conversation begins with the assistant.)";
 /// The message of the user behind a text that the model cannot continue as its own.
 const CONTINUE: &str = "Continue from where your last message ends.";
+/// The media type of PDF.
+const PDF: &str = "application/pdf";

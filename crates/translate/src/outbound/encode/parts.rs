@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use ::messages::Source;
 use engine::{TextRequest, Turn, UserPart};
 use vendor::Protocol;
 
@@ -52,7 +51,7 @@ fn takes(protocol: Protocol, is_text_only: bool, part: &UserPart) -> bool {
             UserPart::File {
                 media_type, data, ..
             },
-        ) => messages::document(media_type, data).is_ok(),
+        ) => messages::takes(media_type, data),
         (
             Protocol::Responses,
             UserPart::File {
@@ -76,10 +75,8 @@ fn put_in_words(part: &mut UserPart, dropped: &mut DroppedFields) {
             data,
         } => {
             dropped.add(DroppedField::Documents);
-            match messages::document(media_type, data) {
-                Ok(Source::Text(source)) => source.data,
-                _ => in_words::document(name.as_deref()),
-            }
+            messages::text_of(media_type, data)
+                .unwrap_or_else(|| in_words::document(name.as_deref()))
         }
         UserPart::FileUrl { url, .. } => {
             dropped.add(DroppedField::Documents);
