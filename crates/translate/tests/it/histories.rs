@@ -1,8 +1,8 @@
 //! Histories that servers refuse as they are: calls and results that do not match, and messages
 //! without content.
 
+use ::field_map::Outline;
 use serde_json::{Value, json};
-use sluicegate_translate::field_map::Outline;
 use sluicegate_translate::outbound::encode;
 use vendor::Protocol::{self, Chat, Messages, Responses};
 
