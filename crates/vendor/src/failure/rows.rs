@@ -5,7 +5,7 @@
 //! published errors (`tests/it/fixtures/vendor-errors.json`), which names the vendor's page.
 
 use super::table::Meaning::{
-    Account, AgainstPolicy, Configuration, LongPrompt, Overload, Rate, Signature, TooLarge,
+    Account, AgainstPolicy, Configuration, Invalid, LongPrompt, Overload, Rate, Signature, TooLarge,
 };
 use super::table::{Row, row};
 
@@ -51,6 +51,13 @@ pub(super) static ROWS: &[Row] = &[
     row("vllm", LongPrompt).says(&["is longer than the maximum model length"]),
     row("vllm", LongPrompt).says(&["the model's context length is only"]),
     row("vllm", LongPrompt).says(&["is too long to fit into the model"]),
+    row("vllm", LongPrompt).says(&["engine prompt length", "exceeds the max_model_len"]),
+    row("omlx", LongPrompt).says(&["prompt too long:", "exceeds max context window of"]),
+    row("atlas", LongPrompt).says(&["prompt too long:", "exceeds max_seq_len"]),
+    row("tensorrt-llm", LongPrompt)
+        .says(&["sum of prompt length", "should not exceed max_num_tokens"]),
+    row("triton", LongPrompt).says(&["prompt length", "exceeds maximum sequence length"]),
+    row("triton", LongPrompt).says(&["prompt length", "exceeds maximum input length"]),
     row("sglang", LongPrompt).says(&["exceeds the maximum allowed length"]),
     row("llama-cpp", LongPrompt).word("exceed_context_size_error"),
     row("llama-cpp", LongPrompt).says(&["exceeds the available context size"]),
@@ -61,7 +68,9 @@ pub(super) static ROWS: &[Row] = &[
     row("lm-studio", LongPrompt).says(&["tokens when context the overflows"]),
     row("lm-studio", LongPrompt).says(&["greater than the context length"]),
     row("lm-studio", LongPrompt).says(&["reached context length of"]),
+    row("lm-studio", LongPrompt).says(&["cannot truncate prompt with n_keep", ">= n_ctx"]),
     row("ollama", LongPrompt).says(&["exceeded max context length"]),
+    row("ollama", LongPrompt).says(&["prompt too long; exceeded context length"]),
     row("ollama", LongPrompt).says(&["input length exceeds", "context length"]),
     row("ds4", LongPrompt).word("context_exceeded"),
     row("ds4", LongPrompt).says(&["but the configured context size is"]),
@@ -69,6 +78,10 @@ pub(super) static ROWS: &[Row] = &[
     row("litellm", LongPrompt).says(&["contextwindowexceedederror"]),
     row("cerebras", LongPrompt).says(&["current length is", "while limit is"]),
     row("cohere", LongPrompt).says(&["too many tokens", "total number of tokens"]),
+    row("cohere", LongPrompt).says(&["too many tokens: size limit exceeded by"]),
+    row("anyscale", LongPrompt).word("prompttoolongerror"),
+    row("perplexity", LongPrompt).says(&["total length of all messages is too long"]),
+    row("opencode", LongPrompt).says(&["tokens in request more than max tokens allowed"]),
     row("copilot", LongPrompt).word("model_max_prompt_tokens_exceeded"),
     row("copilot", LongPrompt).says(&["prompt token count of", "exceeds the limit of"]),
     row("github-models", LongPrompt).word("tokens_limit_reached"),
@@ -76,7 +89,10 @@ pub(super) static ROWS: &[Row] = &[
     row("moonshot", LongPrompt).says(&["exceeded model token limit"]),
     row("moonshot", LongPrompt).says(&["input token length too long"]),
     row("dashscope", LongPrompt).says(&["range of input length should be"]),
+    row("dashscope", LongPrompt).says(&["total message token length exceed model limit"]),
     row("zhipu", LongPrompt).says(&["prompt exceeds max length"]),
+    row("zhipu", LongPrompt).word("1261"),
+    row("zhipu", LongPrompt).says(&["prompt 超长"]),
     row("zhipu", LongPrompt).part("context_window"),
     row("siliconflow", LongPrompt).says(&["length of prompt_tokens", "must be less than"]),
     row("siliconflow", LongPrompt).says(&["has exceeded max_prompt_tokens"]),
@@ -90,18 +106,26 @@ pub(super) static ROWS: &[Row] = &[
     row("snowflake", LongPrompt).says(&["max tokens of", "exceeded"]),
     // Reasoning of another server.
     row("openai", Signature).word("invalid_encrypted_content"),
+    row("openai", Signature).says(&["encrypted content", "could not be verified"]),
     row("openai", Signature).says(&["items are not persisted when `store` is set to false"]),
     row("openai", Signature).says(&[
         "of type",
         "was provided without its required following item",
     ]),
     row("anthropic", Signature).says(&["invalid `signature` in `thinking` block"]),
+    row("anthropic", Signature)
+        .says(&["blocks in the latest assistant message cannot be modified"]),
     row("gemini", Signature).says(&["is missing a thought_signature"]),
+    row("gemini", Signature).says(&["corrupted thought signature"]),
+    row("vertex", Signature).says(&["thought signature is not valid"]),
+    row("vertex", Signature).says(&["is missing a `thought_signature`"]),
     // Content against a policy.
     row("openai", AgainstPolicy).part("content_policy"),
     row("openai", AgainstPolicy).part("moderation"),
     row("openai", AgainstPolicy).word("invalid_prompt"),
     row("openai", AgainstPolicy).part("cyber_policy"),
+    row("openai", AgainstPolicy).word("bio_policy"),
+    row("openai", AgainstPolicy).word("misalignment_policy_violation"),
     row("openai", AgainstPolicy).says(&["safety system"]),
     row("openai", AgainstPolicy).says(&["our usage policy"]),
     row("openai", AgainstPolicy).says(&["usage policies"]),
@@ -140,6 +164,7 @@ pub(super) static ROWS: &[Row] = &[
     // The operator's account.
     row("openai", Account).word("insufficient_quota"),
     row("openai", Account).word("usage_not_included"),
+    row("openai", Account).word("usage_limit_reached"),
     row("openai", Account).part("billing_hard_limit"),
     row("openai", Account).part("billing_not_active"),
     row("openai", Account).part("spend_limit_exceeded"),
@@ -150,6 +175,7 @@ pub(super) static ROWS: &[Row] = &[
     row("openai", Account).says(&["organization must be verified"]),
     row("openai", Account).says(&["your access was terminated"]),
     row("anthropic", Account).word("billing_error"),
+    row("anthropic", Account).word("contract_spend_limit_reached"),
     row("anthropic", Account).says(&["credit balance is too low"]),
     row("anthropic", Account).says(&["organization has been disabled"]),
     row("anthropic", Account).says(&["specified api usage limits"]),
@@ -189,6 +215,9 @@ pub(super) static ROWS: &[Row] = &[
     row("zhipu", Account).says(&["package has expired"]),
     row("zhipu", Account).says(&["余额不足"]),
     row("zhipu", Account).says(&["已欠费"]),
+    // The limits of a coding plan, for hours and for a week.
+    row("zhipu", Account).word("1308"),
+    row("zhipu", Account).word("1310"),
     row("dashscope", Account).word("arrearage"),
     row("dashscope", Account).part("freetieronly"),
     row("dashscope", Account).says(&["account is in good standing"]),
@@ -250,6 +279,9 @@ pub(super) static ROWS: &[Row] = &[
     row("dashscope", Rate).part("throttling"),
     row("databricks", Rate).word("request_limit_exceeded"),
     row("volcengine", Rate).part("ratelimitexceeded"),
-    // Sizes.
+    // Sizes. A smaller body does not help with an image that has too many pixels or bytes.
+    row("anthropic", Invalid).word("image_dimensions_too_large"),
+    row("openai", Invalid).word("image_too_large"),
+    row("openai", Invalid).word("image_file_too_large"),
     row("openai", TooLarge).part("too_large"),
 ];

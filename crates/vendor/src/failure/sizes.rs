@@ -150,6 +150,53 @@ static WORDINGS: &[(&str, &[&str])] = &[
         &["(total length {prompt}) is too long to fit into the model (context length {limit})"],
     ),
     (
+        "vllm",
+        &["engine prompt length {prompt} exceeds the max_model_len {limit}"],
+    ),
+    (
+        "vllm",
+        &["input length ({prompt}) exceeds model's maximum context length ({limit})"],
+    ),
+    (
+        "vllm",
+        &[
+            "maximum context length is {limit} tokens",
+            "your request has {prompt} input tokens",
+        ],
+    ),
+    (
+        "omlx",
+        &["prompt too long: {prompt} tokens exceeds max context window of {limit}"],
+    ),
+    (
+        "atlas",
+        &["prompt too long: {prompt} tokens exceeds max_seq_len {limit}"],
+    ),
+    (
+        "tensorrt-llm",
+        &[
+            "sum of prompt length ({prompt}",
+            "should not exceed max_num_tokens ({limit}",
+        ],
+    ),
+    (
+        "triton",
+        &["prompt length ({prompt}) exceeds maximum sequence length ({limit})"],
+    ),
+    (
+        "triton",
+        &["prompt length ({prompt}) exceeds maximum input length ({limit})"],
+    ),
+    (
+        "anyscale",
+        &["received {prompt} tokens, but the maximum input length is {limit} tokens"],
+    ),
+    (
+        "lm-studio",
+        &["cannot truncate prompt with n_keep ({prompt}) >= n_ctx ({limit})"],
+    ),
+    ("lm-studio", &["n_keep: {prompt} >= n_ctx: {limit}"]),
+    (
         "sglang",
         &[
             "maximum context length of {limit} tokens",

@@ -167,3 +167,19 @@ fn a_vendors_own_code_for_a_long_prompt_is_not_passed_on() {
         assert_eq!(found["type"], "invalid_request_error");
     }
 }
+
+/// <https://github.com/router-for-me/CLIProxyAPI/issues/1666>, <https://docs.bigmodel.cn/cn/api/api-code>
+#[test]
+fn a_used_up_plan_is_a_used_up_quota() {
+    let codex = json!({"error": {"type": "usage_limit_reached", "message": "The usage limit has been reached",
+        "plan_type": "plus", "resets_in_seconds": 529_498}});
+    let zhipu = json!({"error": {"code": "1308", "message": "已达到 5 小时的使用上限。"}});
+    for body in [codex, zhipu] {
+        let error = api_error(&failure(429, body.to_string().as_bytes(), None));
+        assert_eq!(
+            (error.code, error.retry_after),
+            ("insufficient_quota", None),
+            "{body}"
+        );
+    }
+}
