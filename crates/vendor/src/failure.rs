@@ -1,6 +1,7 @@
 //! Classifies failures of upstreams, and limits the parts of messages that reach clients and logs.
 
 mod complaint;
+mod delay;
 mod phrase;
 mod rows;
 mod sanitise;
@@ -15,7 +16,8 @@ use self::sanitise::sanitised;
 use self::table::Meaning;
 
 /// Classifies a response with an error status. The body is parsed in the format of any protocol; it
-/// may also be text, HTML or empty. `retry_after` is in seconds.
+/// may also be text, HTML or empty. `retry_after` is that of the header, in seconds; without one, the
+/// body may state it.
 ///
 /// A refused request is the caller's fault; a rejected API key, an unknown model and an account
 /// without credit are the operator's.
@@ -59,6 +61,7 @@ impl Complaint {
         retry_after: Option<u32>,
     ) -> EngineError {
         let cause = || self.for_log(meaning, status);
+        let delay = || retry_after.or_else(|| self.delay());
         match meaning {
             Meaning::Invalid => self.rejected(Rejection::Invalid),
             Meaning::LongPrompt => self.rejected(Rejection::ContextLength(sizes::sizes(self))),
@@ -66,11 +69,11 @@ impl Complaint {
             Meaning::Signature => self.rejected(Rejection::Signature),
             Meaning::TooLarge => self.rejected(Rejection::TooLarge),
             Meaning::Rate => EngineError::RateLimited {
-                retry_after,
+                retry_after: delay(),
                 reported: self.reported(),
             },
             Meaning::Overload => EngineError::Overloaded {
-                retry_after,
+                retry_after: delay(),
                 reported: self.reported(),
             },
             Meaning::Account => EngineError::Account {
@@ -105,6 +108,13 @@ impl Complaint {
             message: message.unwrap_or_else(|| fallback(why).to_owned()),
             reported: self.reported(),
         }
+    }
+
+    /// The seconds to wait before a retry, as its members or its messages state them.
+    fn delay(&self) -> Option<u32> {
+        let mut texts = self.texts.iter();
+        self.delay
+            .or_else(|| texts.find_map(|text| delay::in_sentence(text)))
     }
 
     /// The code of a used-up quota, if the upstream has reported the state of the account as one:

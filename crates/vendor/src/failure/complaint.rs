@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde_json::{Map, Value};
 use wire::ContextOverflow;
 
-use super::phrase;
+use super::{delay, phrase};
 
 /// The error that an upstream reports.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,6 +20,8 @@ pub(crate) struct Complaint {
     pub(super) texts: Vec<String>,
     /// The sizes that are members of the error, and not in a message.
     pub(super) sizes: ContextOverflow,
+    /// The seconds to wait before a retry that are a member of the error, and not in a message.
+    pub(super) delay: Option<u32>,
 }
 
 impl Complaint {
@@ -68,6 +70,7 @@ impl Complaint {
             kind: first(members, &KINDS).filter(|kind| !is_event(kind)),
             param: first(members, &["param"]).or_else(|| location(members)),
             sizes: sizes(members),
+            delay: first(members, &[DELAY]).and_then(|delay| delay::seconds(&delay)),
             ..Self::default()
         };
         if let Some(message) = first(members, &MESSAGES) {
@@ -126,6 +129,7 @@ impl Complaint {
             }
         }
         self.sizes = inner.sizes.or(self.sizes);
+        self.delay = inner.delay.or(self.delay);
         self.words.splice(0..0, inner.words);
         self.texts.splice(0..0, inner.texts);
     }
@@ -140,6 +144,7 @@ impl Complaint {
             if self.message.is_none() {
                 self.message = inner.message;
             }
+            self.delay = self.delay.or(inner.delay);
             self.words.extend(inner.words);
             self.texts.extend(inner.texts);
         }
@@ -317,6 +322,9 @@ const MESSAGES: [&str; 9] = [
 /// Members with the error that another one wraps, as Apigee, MiniMax, FastAPI, Workers AI and
 /// OpenAI name them.
 const WRAPPED: [&str; 5] = ["fault", "base_resp", "detail", "errors", "error"];
+/// The member with the delay of a retry, a duration of Google's
+/// (<https://github.com/googleapis/googleapis/blob/master/google/rpc/error_details.proto>).
+const DELAY: &str = "retryDelay";
 /// Members with details of an error: Google, Azure.
 const DETAILS: [&str; 3] = ["details", "innererror", "inner_error"];
 /// The most errors around an error.

@@ -168,6 +168,36 @@ fn a_vendors_own_code_for_a_long_prompt_is_not_passed_on() {
     }
 }
 
+/// The delay of a response without a `Retry-After` header is in its body:
+/// <https://github.com/dcdpr/jp/pull/1061>,
+/// <https://learn.microsoft.com/azure/ai-services/openai/how-to/quota>,
+/// <https://platform.openai.com/docs/guides/rate-limits>.
+#[test]
+fn the_delay_of_a_retry_is_read_from_the_body() {
+    let gemini = json!([{"error": {"code": 429, "message": "Resource has been exhausted (e.g. check quota).",
+        "status": "RESOURCE_EXHAUSTED", "details": [
+            {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "36.5s"}]}}]);
+    let azure = json!({"error": {"code": "429", "message": "Requests to the ChatCompletions_Create Operation \
+        have exceeded token rate limit. Please retry after 7 seconds."}});
+    let openai = json!({"error": {"message": "Rate limit reached for gpt-4o on tokens per min (TPM): Limit \
+        30000, Used 28000, Requested 4000. Please try again in 4.2s. Visit the page.",
+        "type": "tokens", "param": null, "code": "rate_limit_exceeded"}});
+    let overloaded = json!({"error": "Overloaded, please try again in 3s."});
+    let after = |status, body: &Value, header| {
+        let error = api_error(&failure(status, body.to_string().as_bytes(), header));
+        error.retry_after.map(std::num::NonZeroU32::get)
+    };
+    for (status, body, owed) in [
+        (429, &gemini, 37),
+        (429, &azure, 7),
+        (429, &openai, 5),
+        (503, &overloaded, 3),
+    ] {
+        assert_eq!(after(status, body, None), Some(owed), "{body}");
+        assert_eq!(after(status, body, Some(9)), Some(9), "{body}");
+    }
+}
+
 /// <https://github.com/router-for-me/CLIProxyAPI/issues/1666>, <https://docs.bigmodel.cn/cn/api/api-code>
 #[test]
 fn a_used_up_plan_is_a_used_up_quota() {
