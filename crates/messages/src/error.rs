@@ -102,8 +102,11 @@ fn client_message(error: &ApiError) -> Cow<'_, str> {
         ("gateway_concurrency_limit", _) => {
             "Too many parallel requests; reduce parallelism and retry."
         }
+        // Within a stream its code is the common one.
+        ("service_unavailable" | "server_error", _) if error.kind == ErrorKind::Overloaded => {
+            "Overloaded"
+        }
         ("server_error", _) => "Internal server error",
-        ("service_unavailable", _) if error.kind == ErrorKind::Overloaded => "Overloaded",
         _ => &error.message,
     };
     sentence.into()

@@ -125,7 +125,7 @@ fn rejection(why: Rejection) -> (ErrorKind, &'static str) {
     match why {
         Rejection::ContextLength(_) => (ErrorKind::InvalidRequest, "context_length_exceeded"),
         Rejection::Invalid | Rejection::Signature => (ErrorKind::InvalidRequest, "invalid_value"),
-        Rejection::ContentPolicy => (ErrorKind::InvalidRequest, "content_policy_violation"),
+        Rejection::ContentPolicy => (ErrorKind::InvalidRequest, POLICY),
         Rejection::TooLarge => (ErrorKind::TooLarge, "request_too_large"),
     }
 }
@@ -158,6 +158,17 @@ pub fn in_stream(error: &ApiError) -> ApiError {
         };
         return ApiError::new(error.kind, code.as_str(), sentence);
     }
+    if error.code == POLICY {
+        let code = StreamCode::InvalidPrompt.as_str();
+        return ApiError::new(error.kind, code, AGAINST_POLICY);
+    }
+    // Messages clients tell an overload by its type
+    // (<https://platform.claude.com/docs/en/build-with-claude/streaming#error-events>). The code stays
+    // the common one: Codex does not try again after `server_is_overloaded`.
+    if error.kind == ErrorKind::Overloaded {
+        let ApiError { code, .. } = ApiError::server_error();
+        return ApiError::new(error.kind, code, OVERLOADED);
+    }
     if !CODES_IN_STREAM.contains(&error.code) {
         return ApiError::server_error();
     }
@@ -174,6 +185,9 @@ const CODES_IN_STREAM: &[&str] = &[
     "insufficient_quota",
     "context_length_exceeded",
 ];
+/// The code of content against a policy. Within a stream clients know another one for it.
+const POLICY: &str = "content_policy_violation";
+const AGAINST_POLICY: &str = "The request is against the upstream's content policy.";
 const OVERLOADED: &str = "The model is overloaded just now.";
 const BAD_GATEWAY: &str = "The upstream returned an invalid reply.";
 const QUOTA_USED_UP: &str = "The quota of the model is used up.";

@@ -198,6 +198,34 @@ fn the_delay_of_a_retry_is_read_from_the_body() {
     }
 }
 
+/// Once content has begun. <https://platform.claude.com/docs/en/build-with-claude/streaming#error-events>
+#[test]
+fn an_overload_within_a_stream_stays_one() {
+    let error = in_stream(&api_error(&failure(529, b"{}", None)));
+    let sentence = "The model is overloaded just now.";
+    let theirs = json!({"type": "overloaded_error", "message": "Overloaded"});
+    assert_eq!(anthropic(&error), (529, theirs));
+    let (_, ours) = openai(&error);
+    let owed =
+        json!({"type": "server_error", "code": "server_error", "message": sentence, "param": null});
+    assert_eq!(ours, owed);
+}
+
+/// Clients retry `server_error`, which cannot help. Codex knows `invalid_prompt`:
+/// <https://platform.openai.com/docs/api-reference/responses/object#responses/object-error>.
+#[test]
+fn content_against_a_policy_is_not_a_failure_of_the_server_within_a_stream() {
+    let body =
+        json!({"error": {"message": "The response was filtered.", "code": "content_filter"}});
+    let error = in_stream(&api_error(&failure(400, body.to_string().as_bytes(), None)));
+    let sentence = "The request is against the upstream's content policy.";
+    let (_, ours) = openai(&error);
+    let owed = json!({"type": "invalid_request_error", "code": "invalid_prompt", "message": sentence, "param": null});
+    assert_eq!(ours, owed);
+    let theirs = json!({"type": "invalid_request_error", "message": sentence});
+    assert_eq!(anthropic(&error), (400, theirs));
+}
+
 /// <https://github.com/router-for-me/CLIProxyAPI/issues/1666>, <https://docs.bigmodel.cn/cn/api/api-code>
 #[test]
 fn a_used_up_plan_is_a_used_up_quota() {
