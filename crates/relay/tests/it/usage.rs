@@ -154,3 +154,23 @@ fn counts_are_known_before_and_without_an_end() {
     );
     assert_eq!(Chat::usage_of_reply(b"<html>"), None);
 }
+
+/// Kimi: <https://github.com/maximhq/bifrost/issues/5354>.
+#[test]
+fn a_prompt_that_is_split_at_the_end_is_counted_once() {
+    let mut start = message();
+    start["content"] = json!([]);
+    start["usage"] = json!({"input_tokens": 2000, "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": 0, "output_tokens": 0});
+    let end = json!({"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": null},
+        "usage": {"input_tokens": 336, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 1664,
+            "output_tokens": 7}});
+    let start = json!({"type": "message_start", "message": start});
+    let (out, so_far) = relayed(Messages::default(), &[start, end]);
+    assert_eq!(so_far, Some([2000, 7]));
+    let last = out.rsplit_once("data: ").unwrap().1;
+    let last: Value = serde_json::from_str(last.trim()).unwrap();
+    let owed = json!({"input_tokens": 336, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 1664,
+        "output_tokens": 7});
+    assert_eq!(last["usage"], owed);
+}

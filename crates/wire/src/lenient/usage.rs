@@ -103,7 +103,8 @@ impl Meaning {
 }
 
 /// The counts that a server has reported so far, of each the largest: counts only grow, so a
-/// smaller one that comes later cannot be true.
+/// smaller one that comes later cannot be true. But the parts of a prompt that is split anew, into
+/// tokens that are cached and those that are not, come from the last split.
 ///
 /// ```
 /// use sluicegate_wire::lenient::{CountKind, Counts};
@@ -153,11 +154,25 @@ impl Counts {
 
     /// Notes all counts of `other`, which was reported later.
     pub fn merge(&mut self, other: &Self) {
+        if other.splits_anew(self) {
+            for kind in SPLIT {
+                self.largest[kind as usize] = 0;
+            }
+        }
         for (known, later) in self.largest.iter_mut().zip(other.largest) {
             *known = later.max(*known);
         }
         self.is_known |= other.is_known;
         self.service_tier = other.service_tier.or(self.service_tier);
+    }
+
+    /// Returns true if these counts replace the parts of the prompt in `known`: they have all parts,
+    /// some of them cached. Servers that learn of the cache at the end first report the whole prompt
+    /// as uncached (<https://github.com/maximhq/bifrost/issues/5354>).
+    fn splits_anew(&self, known: &Self) -> bool {
+        let [uncached, read, write] = SPLIT.map(|kind| self.get(kind));
+        let sum = |counts: &Self| SPLIT.iter().map(|kind| counts.get(*kind)).sum::<u64>();
+        read + write > 0 && (uncached > 0 || sum(self) >= sum(known))
     }
 
     /// Adds the counts of `other`, which are of another part of the work.
@@ -386,6 +401,12 @@ impl Visitor<'_> for NameReader {
     }
 }
 
+/// The parts of a prompt. Each token is in one of them.
+const SPLIT: [CountKind; 3] = [
+    CountKind::Uncached,
+    CountKind::CacheRead,
+    CountKind::CacheWrite,
+];
 /// The largest number of tokens that is accepted. Rows of usage have the same limit.
 const MAX_TOKENS: u64 = 1 << 40;
 /// The nesting of members that are passed over, which bounds the recursion.

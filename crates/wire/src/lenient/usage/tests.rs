@@ -92,6 +92,60 @@ fn later_counts_never_lower_earlier_ones() {
     assert_eq!((tokens.input, tokens.output), (9, 4));
 }
 
+/// Merges usages of Messages in order: of each the uncached tokens, cache reads and cache writes.
+fn split(usages: &[[u64; 3]]) -> [u64; 4] {
+    let mut counts = Counts::default();
+    for usage in usages {
+        let mut later = Counts::default();
+        for (kind, count) in SPLIT.into_iter().zip(*usage) {
+            later.note(kind, count);
+        }
+        counts.merge(&later);
+    }
+    let tokens = counts.settled().unwrap();
+    let cached = tokens.cache_read + tokens.cache_write;
+    let uncached = tokens.input - cached;
+    [
+        tokens.input,
+        uncached,
+        tokens.cache_read,
+        tokens.cache_write,
+    ]
+}
+
+/// Kimi: <https://github.com/maximhq/bifrost/issues/5354>.
+#[test]
+fn a_prompt_that_is_split_anew_is_not_counted_twice() {
+    assert_eq!(split(&[[2000, 0, 0], [336, 1664, 0]]), [2000, 336, 1664, 0]);
+    assert_eq!(split(&[[2000, 0, 0], [0, 2000, 0]]), [2000, 0, 2000, 0]);
+    // An estimate at first.
+    assert_eq!(
+        split(&[[2000, 0, 0], [300, 1600, 50]]),
+        [1950, 300, 1600, 50]
+    );
+}
+
+/// Anthropic repeats the counts in `message_delta`, or has only those of the output there. Counts of
+/// other servers are zero or absent there:
+/// <https://platform.claude.com/docs/en/build-with-claude/streaming>.
+#[test]
+fn later_events_without_all_parts_of_a_prompt_do_not_split_it() {
+    let whole = [1060, 10, 1000, 50];
+    for later in [
+        [10, 1000, 50],
+        [0, 0, 0],
+        [10, 0, 0],
+        [0, 1000, 0],
+        [0, 0, 50],
+    ] {
+        assert_eq!(split(&[[10, 1000, 50], later]), whole, "{later:?}");
+    }
+    assert_eq!(split(&[[2000, 0, 0], [7, 0, 0]]), [2000, 2000, 0, 0]);
+    // The search of the server adds to the prompt.
+    let grown = split(&[[10, 1000, 0], [40, 3000, 20]]);
+    assert_eq!(grown, [3060, 40, 3000, 20]);
+}
+
 /// Counts that no model reaches, and values that are no counts.
 #[test]
 fn hostile_counts_are_unknown() {
