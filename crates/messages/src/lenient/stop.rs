@@ -16,7 +16,8 @@ pub enum Stop {
     ContextFull,
     /// A filter, or the model itself, refused.
     Refusal,
-    /// The model paused; the client continues by sending the content back.
+    /// The model paused, or has only summed up the conversation; the client continues by sending the
+    /// content back.
     PauseTurn,
 }
 
@@ -37,7 +38,8 @@ impl Stop {
             "max_tokens" | "length" => Self::MaxTokens,
             "model_context_window_exceeded" => Self::ContextFull,
             "refusal" | "content_filter" | "sensitive" => Self::Refusal,
-            "pause_turn" => Self::PauseTurn,
+            // <https://platform.claude.com/docs/en/build-with-claude/compaction>
+            "pause_turn" | "compaction" => Self::PauseTurn,
             _ => return None,
         })
     }

@@ -296,6 +296,7 @@ fn known_stop_reasons_are_mapped_and_others_are_errors() {
         ("end_turn", Stop::EndTurn),
         ("stop_sequence", Stop::StopSequence(None)),
         ("pause_turn", Stop::PauseTurn),
+        ("compaction", Stop::PauseTurn),
         ("max_tokens", Stop::MaxTokens),
         ("model_context_window_exceeded", Stop::ContextFull),
         ("refusal", Stop::Refusal),

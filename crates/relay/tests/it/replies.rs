@@ -182,3 +182,14 @@ fn a_reply_that_needs_a_judgment_is_not_frequent() {
     bytes[8] = 0xff;
     assert!(!is_frequent(&bytes, "m"));
 }
+
+/// <https://platform.claude.com/docs/en/build-with-claude/compaction>, with `pause_after_compaction`
+#[test]
+fn a_reply_that_ends_with_a_compaction_is_relayed() {
+    let reply = json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "m",
+        "content": [{"type": "compaction", "content": "Summary."}], "stop_reason": "compaction",
+        "stop_sequence": null, "usage": {"input_tokens": 9, "output_tokens": 3}});
+    let body = reply.to_string();
+    let (found, _) = sluicegate_relay::reply::<Messages>(body.as_bytes(), "m").unwrap();
+    assert_eq!(String::from_utf8(found).unwrap(), body);
+}
