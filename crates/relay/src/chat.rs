@@ -5,7 +5,7 @@ use chat::lenient::{CallDefects, Defects, Reader, reported_tokens};
 use engine::{EngineError, Usage};
 use memchr::memmem;
 use serde_json::{Value, json};
-use vendor::{engine_error, truncated, usage};
+use vendor::{call_id, engine_error, truncated, usage};
 use wire::lenient::{TextPlace, Values, Varying};
 use wire::{ApiError, Splice};
 
@@ -89,7 +89,7 @@ impl RelayProtocol for Chat {
         }
         self.edit_usage(data, edits);
         for defects in self.reader.defects() {
-            mend(defects, "delta", edits);
+            mend(defects, "delta", self.reader.id(), edits);
         }
         if let Some(marker) = &self.marker {
             marker.mark(edits);
@@ -146,7 +146,7 @@ impl RelayProtocol for Chat {
             .reply(utf8(body)?, &mut Vec::new())
             .map_err(engine_error)?;
         for defects in reader.defects() {
-            mend(defects, "message", splice);
+            mend(defects, "message", reader.id(), splice);
         }
         splice.replace_each(&[], "model", &json_string(model));
         settle_usage(&reader, splice);
@@ -168,8 +168,8 @@ fn settle_usage(reader: &Reader, edits: &mut Splice<'_>) {
 }
 
 /// Rewrites the defects of a choice in the form that clients know. Its content is in the member
-/// `message`.
-fn mend(defects: &Defects, message: &str, edits: &mut Splice<'_>) {
+/// `message`, and `answer` is the id of the answer.
+fn mend(defects: &Defects, message: &str, answer: &str, edits: &mut Splice<'_>) {
     let place = defects.place.to_string();
     let choice = ["choices", &place];
     if defects.lacks_index {
@@ -177,6 +177,9 @@ fn mend(defects: &Defects, message: &str, edits: &mut Splice<'_>) {
     }
     if defects.lacks_delta {
         edits.put(&choice, "delta", "{}");
+    }
+    if defects.has_old_finish {
+        edits.put(&choice, "finish_reason", CALLED);
     }
     let message = if defects.has_message {
         // It may be there as null.
@@ -196,7 +199,7 @@ fn mend(defects: &Defects, message: &str, edits: &mut Splice<'_>) {
     for call in &defects.calls {
         match call.place {
             Some(piece) => mend_call(call, &path, piece, edits),
-            None => mend_function_call(call, &path, edits),
+            None => mend_function_call(call, &path, answer, edits),
         }
     }
 }
@@ -224,14 +227,16 @@ fn mend_call(call: &CallDefects, path: &[&str; 3], piece: usize, edits: &mut Spl
     }
 }
 
-/// Writes a call in its old form as the only one of a list.
-fn mend_function_call(call: &CallDefects, path: &[&str; 3], edits: &mut Splice<'_>) {
+/// Writes a call in its old form as the only one of a list. It has no id, by which clients send back
+/// the result of one in a list, so it gets one that follows from that of the answer.
+fn mend_function_call(call: &CallDefects, path: &[&str; 3], answer: &str, edits: &mut Splice<'_>) {
     let mut piece = json!({"function": {"arguments": call.arguments}});
     if path[2] == "delta" {
         piece["index"] = call.index.into();
     }
     if call.is_first {
-        piece["id"] = "".into();
+        let [_, place, _] = path;
+        piece["id"] = call_id::digest(&format!("{answer}.{place}.{}", call.index)).into();
         piece["type"] = "function".into();
     }
     if let Some(name) = &call.name {
@@ -264,5 +269,7 @@ const DETAILS: (&[&str], &[&str]) = (
 );
 /// The name of the usage, which may be null.
 const USAGE_HINT: &[u8] = b"\"usage\"";
+/// The finish reason of calls, as JSON.
+const CALLED: &str = "\"tool_calls\"";
 /// The type of a call, as JSON.
 const FUNCTION: &str = "\"function\"";

@@ -9,6 +9,7 @@ use wire::lenient::{
     Update, push, reports_error,
 };
 
+use super::Finish;
 use super::usage::{Groq, LlamaCpp};
 
 /// A chunk, or a plain reply.
@@ -38,6 +39,14 @@ impl Chunk<'_> {
         reports_error(self.error)
             || self.kind.get() == Some("error")
             || self.object.get() == Some("error")
+    }
+
+    /// The error of a choice, as a chunk that reports it, in the form of OpenRouter:
+    /// <https://openrouter.ai/docs/api-reference/overview>.
+    pub(super) fn error_of_choice(&self) -> Option<String> {
+        let mut errors = self.choices.iter().flatten().map(|choice| choice.error);
+        let error = errors.find(|error| reports_error(*error)).flatten()?;
+        Some(format!("{{\"error\":{}}}", error.get()))
     }
 
     /// Returns true if it has choices, but its `object` is absent or names something else. An empty
@@ -90,6 +99,14 @@ pub(super) struct Choice<'a> {
     #[serde(borrow)]
     logprobs: Members<Logprobs<'a>>,
     pub(super) usage: Reported<OpenAi>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    /// The stop sequence that matched, as vLLM names it. Other values are ids of tokens.
+    #[serde(borrow)]
+    stop_reason: Text<'a>,
+    /// The same, as SGLang names it.
+    #[serde(borrow)]
+    matched_stop: Text<'a>,
 }
 
 /// Log probabilities of the tokens of a choice.
@@ -105,6 +122,13 @@ impl<'a> Choice<'a> {
     pub(super) fn logprobs(&self) -> Option<Update<'a>> {
         let tokens = self.logprobs.0.as_ref()?.content?.get();
         (tokens.starts_with('[') && tokens != "[]").then_some(Update::Logprobs(tokens))
+    }
+
+    /// The stop sequence at which the server ended the text. Some servers have the finish reason of
+    /// another protocol in the same member.
+    pub(super) fn stop_sequence(&self) -> Option<&str> {
+        let stop = self.stop_reason.get().or(self.matched_stop.get())?;
+        (!stop.is_empty() && !Finish::is_name(stop)).then_some(stop)
     }
 
     /// Returns true if it has neither a delta nor a message.

@@ -19,6 +19,8 @@ pub struct Defects {
     pub content: Option<ListedContent>,
     /// The pieces of calls that have to be written in another form.
     pub calls: Vec<CallDefects>,
+    /// True if it has the finish reason of a `function_call`, which clients know as one of a list.
+    pub has_old_finish: bool,
 }
 
 /// The texts of a content that is a list of texts and thoughts.
@@ -49,8 +51,19 @@ pub struct CallDefects {
     pub name: Option<String>,
     /// True if an earlier piece has the name already.
     pub repeats_name: bool,
-    /// The arguments, if they are JSON in place of a text.
+    /// The arguments, if they are JSON in place of a text, or absent from a plain reply.
     pub arguments: Option<String>,
+}
+
+impl CallDefects {
+    /// The defects of a call of a plain reply that only lacks its arguments.
+    pub(super) fn of_reply(position: usize) -> Self {
+        Self {
+            place: Some(position),
+            index: position as u64,
+            ..Self::default()
+        }
+    }
 }
 
 impl Defects {
@@ -62,8 +75,10 @@ impl Defects {
             has_message,
             content,
             calls,
+            has_old_finish,
             ..
         } = self;
-        !(*lacks_index || *lacks_delta || *has_message) && content.is_none() && calls.is_empty()
+        let is_odd = *lacks_index || *lacks_delta || *has_message || *has_old_finish;
+        !is_odd && content.is_none() && calls.is_empty()
     }
 }

@@ -24,6 +24,12 @@ impl Finish {
     /// closed: a word that is not in them may mean anything.
     #[must_use]
     pub fn of(reason: &str) -> Option<Self> {
+        // Servers in front of Gemini put its word behind the common one
+        // (<https://github.com/NousResearch/hermes-agent/pull/53610>).
+        let reason = match reason.split_once(':') {
+            Some((head, _)) if head.eq_ignore_ascii_case(FILTERED[0]) => head,
+            _ => reason,
+        };
         let words = [
             (&STOPPED[..], Self::Stop),
             (&CALLED, Self::ToolCalls),
@@ -37,6 +43,12 @@ impl Finish {
             .into_iter()
             .find(|(words, _)| means(words))
             .map(|(_, finish)| finish)
+    }
+
+    /// Returns true if `word` is the name of a finish reason, and not a stop sequence.
+    pub(super) fn is_name(word: &str) -> bool {
+        let lists: [&[&str]; 4] = [&STOPPED, &CALLED, &CUT, &FILTERED];
+        lists.iter().any(|words| words.contains(&word))
     }
 
     /// Returns true if the answer is complete.
@@ -63,7 +75,9 @@ const CUT: [&str; 5] = [
     "max_output_tokens",
     "model_context_window_exceeded",
 ];
-const FILTERED: [&str; 7] = [
+/// The words of Gemini are in <https://ai.google.dev/api/generate-content#FinishReason>, and those of
+/// Bedrock in <https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html>.
+const FILTERED: [&str; 12] = [
     "content_filter",
     "safety",
     "refusal",
@@ -71,4 +85,9 @@ const FILTERED: [&str; 7] = [
     "recitation",
     "prohibited_content",
     "blocklist",
+    "spii",
+    "image_safety",
+    "image_prohibited_content",
+    "image_recitation",
+    "guardrail_intervened",
 ];

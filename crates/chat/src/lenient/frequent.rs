@@ -131,7 +131,7 @@ fn choice(cursor: &mut Cursor<'_>) -> Option<bool> {
             Some(())
         }
         b"logprobs" => seen.once(3).and_then(|()| cursor.word("null")),
-        b"delta" | b"usage" => None,
+        b"delta" | b"usage" | b"error" => None,
         _ => cursor.skip(MAX_DEPTH),
     })?;
     finish.filter(|_| has_message)

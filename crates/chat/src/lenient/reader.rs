@@ -100,6 +100,12 @@ impl Reader {
         Ok(first)
     }
 
+    /// Returns the stop sequence that ended choice 0, if the server names it.
+    #[must_use]
+    pub fn stop_sequence(&self) -> Option<&str> {
+        self.choices.first()?.stop_sequence.as_deref()
+    }
+
     /// Returns true after `[DONE]`.
     #[must_use]
     pub fn is_done(&self) -> bool {
@@ -253,9 +259,11 @@ impl Reader {
         chunk.note_counts(&mut self.counts);
         self.tiers += usize::from(self.counts.service_tier() != tier);
         if chunk.is_error() {
-            Err(ReadError::Reported(data.to_owned()))
-        } else {
-            Ok(chunk)
+            return Err(ReadError::Reported(data.to_owned()));
+        }
+        match chunk.error_of_choice() {
+            Some(error) => Err(ReadError::Reported(error)),
+            None => Ok(chunk),
         }
     }
 
@@ -336,6 +344,7 @@ impl Reader {
             has_message: !form.is_reply && choice.delta.is_none() && choice.message.is_some(),
             ..Defects::default()
         };
+        let stop_sequence = choice.stop_sequence().map(str::to_owned);
         let before = out.len();
         let mut has_calls = false;
         out.extend(choice.logprobs().filter(|_| state.finish.is_none()));
@@ -345,6 +354,8 @@ impl Reader {
             let others = &mut self.other_content;
             state.delta(delta, form.is_reply, others, &mut defects, out)?;
         }
+        defects.has_old_finish =
+            state.has_old_call && choice.finish_reason.get() == Some("function_call");
         let has_content = out[before..].iter().any(|update| !update.is_opaque());
         if state.finish.is_some() && (has_calls || has_content) {
             return Err(ReadError::Contradiction(AFTER_FINISH));
@@ -363,7 +374,10 @@ impl Reader {
         }
         match choice.finish_reason.or_empty() {
             "" => Ok(()),
-            reason => state.end(reason),
+            reason => {
+                state.stop_sequence = stop_sequence.or(state.stop_sequence.take());
+                state.end(reason)
+            }
         }
     }
 }
@@ -399,6 +413,10 @@ struct ChoiceState {
     counts: Counts,
     calls: Calls,
     finish: Option<Finish>,
+    /// The stop sequence that matched, if the server names it.
+    stop_sequence: Option<String>,
+    /// True if its call is a `function_call`.
+    has_old_call: bool,
     has_begun: bool,
     has_content: bool,
     /// The length of the text.
@@ -464,9 +482,18 @@ impl ChoiceState {
                 piece.index.0 = Some(position as u64);
                 piece.id.0 = piece.id.0.or(Some(Cow::default()));
             }
-            let odd = self.calls.piece(piece, position, is_only, out)?;
+            let function = piece.function.0.as_ref().filter(|_| is_reply);
+            let lacks_arguments = function.is_some_and(|function| function.arguments.is_null());
+            let mut odd = self.calls.piece(piece, position, is_only, out)?;
+            if lacks_arguments {
+                // Clients parse them
+                // (<https://github.com/braintrustdata/braintrust-sdk-javascript/pull/1061>).
+                let odd = odd.get_or_insert_with(|| CallDefects::of_reply(position));
+                odd.arguments = Some("{}".to_owned());
+            }
             defects.calls.extend(odd);
         }
+        self.has_old_call |= old_form.is_some();
         if let Some(function) = old_form {
             let arguments = function.arguments.text().into_owned();
             let piece = Piece {

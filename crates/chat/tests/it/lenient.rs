@@ -234,11 +234,28 @@ fn known_stop_reasons_are_mapped_and_others_are_errors() {
         ("model_length", Finish::Length),
         ("content_filter", Finish::ContentFilter),
         ("SAFETY", Finish::ContentFilter),
+        // <https://ai.google.dev/api/generate-content#FinishReason>
+        ("SPII", Finish::ContentFilter),
+        ("IMAGE_SAFETY", Finish::ContentFilter),
+        ("IMAGE_PROHIBITED_CONTENT", Finish::ContentFilter),
+        ("IMAGE_RECITATION", Finish::ContentFilter),
+        // <https://github.com/NousResearch/hermes-agent/pull/53610>
+        ("content_filter: PROHIBITED_CONTENT", Finish::ContentFilter),
+        // <https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html>
+        ("guardrail_intervened", Finish::ContentFilter),
     ] {
         let answer = read(&[delta(json!({"content": "a"})), finish(word)]).unwrap();
         assert_eq!(answer.finish, finish_reason, "{word}");
     }
-    for word in ["error", "network_error", "cancelled", "timeout", "Stop?"] {
+    for word in [
+        "error",
+        "network_error",
+        "cancelled",
+        "timeout",
+        "Stop?",
+        "stop: x",
+        ":",
+    ] {
         let read = read(&[delta(json!({"content": "a"})), finish(word)]);
         assert_eq!(read, Err(ReadError::Stop(word.to_owned())));
     }
@@ -296,8 +313,14 @@ fn errors_have_many_forms() {
             Err(ReadError::Reported(error.to_string()))
         );
     }
-    let not_failed =
-        json!({"error": null, "choices": [{"delta": {"content": "a"}, "finish_reason": "stop"}]});
+    // OpenRouter: <https://openrouter.ai/docs/api-reference/overview>.
+    let choice = json!({"choices": [{"index": 0, "delta": {"content": ""}, "message": {"content": ""},
+        "finish_reason": "error", "error": {"code": 502, "message": "m"}}]});
+    let reported = ReadError::Reported(r#"{"error":{"code":502,"message":"m"}}"#.to_owned());
+    assert_eq!(read(std::slice::from_ref(&choice)), Err(reported.clone()));
+    assert_eq!(collect(&choice.to_string()), Err(reported));
+    let not_failed = json!({"error": null, "choices": [{"delta": {"content": "a"}, "finish_reason": "stop",
+        "error": null}]});
     assert_eq!(read(&[not_failed]).unwrap().text, "a");
 }
 

@@ -193,3 +193,66 @@ fn a_reply_that_ends_with_a_compaction_is_relayed() {
     let (found, _) = sluicegate_relay::reply::<Messages>(body.as_bytes(), "m").unwrap();
     assert_eq!(String::from_utf8(found).unwrap(), body);
 }
+
+/// Returns what a client gets of a plain reply with this message and finish reason.
+fn choice_of(message: Value, finish_reason: &str) -> Value {
+    let reply = json!({"id": "c1", "object": "chat.completion", "created": 1, "model": "m",
+        "choices": [{"index": 0, "message": message, "finish_reason": finish_reason}]});
+    let (found, _) = sluicegate_relay::reply::<Chat>(reply.to_string().as_bytes(), "m").unwrap();
+    serde_json::from_slice::<Value>(&found).unwrap()["choices"][0].clone()
+}
+
+/// Clients parse them: <https://github.com/braintrustdata/braintrust-sdk-javascript/pull/1061>.
+#[test]
+fn arguments_of_a_reply_are_never_null() {
+    for function in [
+        json!({"name": "f", "arguments": null}),
+        json!({"name": "f"}),
+    ] {
+        let call = json!({"id": "call_1", "type": "function", "function": function});
+        let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+        let found = choice_of(message, "tool_calls");
+        let owed = json!({"name": "f", "arguments": "{}"});
+        assert_eq!(found["message"]["tool_calls"][0]["function"], owed);
+        assert_eq!(found["message"]["tool_calls"][0]["id"], "call_1");
+    }
+}
+
+/// The id is half of the SHA-256 of `c1.0.0`.
+#[test]
+fn a_call_in_the_old_form_becomes_a_whole_call() {
+    let function = json!({"name": "f", "arguments": "{}"});
+    let message = json!({"role": "assistant", "content": null, "function_call": function});
+    let found = choice_of(message, "function_call");
+    let id = "call_34808390ec1ffd1b186bcddd48077165";
+    let call = json!({"id": id, "type": "function", "function": function});
+    assert_eq!(found["message"]["tool_calls"], json!([call]));
+    assert_eq!(found["finish_reason"], "tool_calls");
+    // In a stream, the end is an event of its own.
+    let chunk = |delta: Value, finish_reason: Value| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": finish_reason});
+        json!({"id": "c1", "object": "chat.completion.chunk", "model": "m", "choices": [choice]})
+    };
+    let mut guard = sluicegate_relay::Guard::new(Chat::default(), "m".to_owned());
+    let mut out = Vec::new();
+    for event in [
+        chunk(
+            json!({"function_call": {"name": "f", "arguments": ""}}),
+            Value::Null,
+        ),
+        chunk(json!({"function_call": {"arguments": "{}"}}), Value::Null),
+        chunk(json!({}), json!("function_call")),
+    ] {
+        guard
+            .feed(format!("data: {event}\n\n").into(), &mut out)
+            .unwrap();
+    }
+    let out = String::from_utf8(out).unwrap();
+    assert_eq!(out.matches(id).count(), 1, "{out}");
+    assert_eq!(
+        out.matches(r#""finish_reason":"tool_calls""#).count(),
+        1,
+        "{out}"
+    );
+    assert!(!out.contains(r#""function_call""#), "{out}");
+}

@@ -106,6 +106,12 @@ impl<'a> Arguments<'a> {
         }
     }
 
+    /// Returns true if they are absent or null.
+    #[must_use]
+    pub fn is_null(self) -> bool {
+        self.0.is_none()
+    }
+
     /// Returns true if they are JSON other than a text.
     #[must_use]
     pub fn is_json(self) -> bool {

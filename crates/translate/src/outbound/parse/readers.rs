@@ -13,7 +13,10 @@ impl NeutralReader for chat::lenient::Reader {
             Finish::ToolCalls => Stop::ToolCalls,
             Finish::Length => Stop::MaxTokens,
             Finish::ContentFilter => Stop::Refused,
-            _ => Stop::End,
+            _ => match self.stop_sequence() {
+                Some(text) => Stop::StopText(text.to_owned()),
+                None => Stop::End,
+            },
         })
     }
 

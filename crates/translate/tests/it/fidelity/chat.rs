@@ -48,9 +48,10 @@ fn calls_are_mended_in_the_choice_that_has_them() {
         r#"{"index":1,"delta":{"tool_calls":[{"index":0,"id":"b","function":{"name":"keep","arguments":"{}"}}]}},{"index":0,"delta":{"tool_calls":[{"id":"a","type":"function","function":{"name":"delete_all","arguments":{"x":1}}}]}}"#,
         r#"{"index":1,"delta":{"tool_calls":[{"index":0,"id":"b","function":{"name":"keep","arguments":"{}"}}]}},{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"delete_all","arguments":"{\"x\":1}"}}]}}"#,
     );
+    // The id is half of the SHA-256 of `.0.0`.
     becomes(
         r#"{"index":1,"delta":{"function_call":{"name":"f","arguments":"{}"}}},{"index":0,"delta":{"content":"a"}}"#,
-        r#"{"index":1,"delta":{"tool_calls":[{"function":{"arguments":"{}","name":"f"},"index":0,"id":"","type":"function"}]}},{"index":0,"delta":{"content":"a"}}"#,
+        r#"{"index":1,"delta":{"tool_calls":[{"function":{"arguments":"{}","name":"f"},"index":0,"id":"call_fa3e7d80c395b8740de9c194e1ae9441","type":"function"}]}},{"index":0,"delta":{"content":"a"}}"#,
     );
 }
 
