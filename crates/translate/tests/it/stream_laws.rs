@@ -90,6 +90,14 @@ prop_compose! {
 fn model_events() -> impl Strategy<Value = Vec<TextEvent>> {
     (vec(step(), 0..8), stop(), prop::option::of(usage())).prop_map(|(steps, stop, usage)| {
         let mut events: Vec<_> = steps.into_iter().flatten().collect();
+        // Each call has an id of its own.
+        let calls = events.iter_mut().filter_map(|event| match event {
+            TextEvent::Call { id, .. } => Some(id),
+            _ => None,
+        });
+        for (number, id) in calls.enumerate() {
+            *id = format!("{id}_{number}");
+        }
         events.push(TextEvent::Finished { stop, usage });
         events
     })

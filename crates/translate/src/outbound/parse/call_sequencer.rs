@@ -4,7 +4,7 @@
 //! other event can be emitted. Events that arrive in the meantime are held back until the call has
 //! ended.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use engine::{EngineError, TextEvent};
 use serde::de::IgnoredAny;
@@ -21,6 +21,7 @@ type Key = usize;
 pub(super) struct CallSequencer {
     /// The id of the answer; empty until it is known.
     answer: String,
+    ids: Ids,
     open: Option<Call>,
     held: VecDeque<Held>,
     /// The calls that are held back.
@@ -44,9 +45,10 @@ impl CallSequencer {
     }
 
     /// Returns the id by which the result will refer to a call. If the upstream sent none, it is a
-    /// hash of the call's position and the answer's id, since a conversation has many answers.
-    pub(super) fn id(&self, key: Key, id: &str) -> String {
-        id_of(&self.answer, key, id)
+    /// hash of the call's position and the answer's id, since a conversation has many answers. If an
+    /// earlier call of the answer has it already, it is another one.
+    pub(super) fn id(&mut self, key: Key, id: &str) -> String {
+        id_of(&self.answer, key, &self.ids.own(key, id))
     }
 
     /// Emits an event that is not part of a call: a piece of text, reasoning or a refusal.
@@ -63,13 +65,14 @@ impl CallSequencer {
         if self.ended.contains(&key) {
             return;
         }
+        let id = self.ids.own(key, id);
         if let Some(call) = self.find(key) {
-            call.set_missing(id, name);
+            call.set_missing(&id, name);
             return self.flush(out);
         }
         let call = Call {
             key,
-            id: id.to_owned(),
+            id,
             name: name.to_owned(),
             ..Call::default()
         };
@@ -176,6 +179,36 @@ impl CallSequencer {
     }
 }
 
+/// The ids of the calls of an answer, each of which clients need to be able to tell from the others
+/// (<https://github.com/NousResearch/hermes-agent/pull/67777>).
+#[derive(Debug, Default)]
+struct Ids {
+    /// The id of each call.
+    own: HashMap<Key, String>,
+    /// The number of calls for which the server has sent an id.
+    counts: HashMap<String, usize>,
+}
+
+impl Ids {
+    /// Returns the id of a call for which the server sends this one; an empty one is unknown. A later
+    /// call with a known id gets the one that it would have in a history.
+    fn own(&mut self, key: Key, id: &str) -> String {
+        if id.is_empty() {
+            return self.own.get(&key).cloned().unwrap_or_default();
+        }
+        let Self { own, counts } = self;
+        let number = || {
+            let count = counts.entry(id.to_owned()).or_default();
+            *count += 1;
+            match *count {
+                1 => id.to_owned(),
+                count => call_id::digest(&format!("{id} {count}")),
+            }
+        };
+        own.entry(key).or_insert_with(number).clone()
+    }
+}
+
 /// A call that has not been emitted completely.
 #[derive(Debug, Default)]
 struct Call {
@@ -209,17 +242,22 @@ impl Call {
                 name: self.name.clone(),
             });
         }
-        let new = &self.arguments[self.emitted.unwrap_or_default()..];
-        if !new.is_empty() {
+        let emitted = self.emitted.get_or_insert_default();
+        // Their end shows whether they are null.
+        let may_be_null = NULL.starts_with(self.arguments.trim()) && !self.truncated;
+        let new = &self.arguments[*emitted..];
+        if !new.is_empty() && !may_be_null {
             out.push(TextEvent::Arguments(new.to_owned()));
+            *emitted = self.arguments.len();
         }
-        self.emitted = Some(self.arguments.len());
     }
 
-    /// Emits the rest. A call without arguments gets an empty object unless it was truncated.
+    /// Emits the rest. A call without arguments gets an empty object unless it was truncated. Some
+    /// models write null for that (<https://github.com/kagent-dev/kagent/issues/2851>).
     fn finish(&mut self, answer: &str, out: &mut Vec<TextEvent>) {
-        if self.is_blank() && !self.truncated {
-            self.arguments.push_str("{}");
+        let is_null = self.is_blank() || self.arguments.trim() == NULL;
+        if is_null && !self.truncated {
+            "{}".clone_into(&mut self.arguments);
         }
         self.flush(answer, out);
     }
@@ -251,6 +289,8 @@ impl Call {
         id_of(answer, self.key, &self.id)
     }
 }
+
+const NULL: &str = "null";
 
 fn id_of(answer: &str, key: Key, id: &str) -> String {
     match id {

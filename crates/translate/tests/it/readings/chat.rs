@@ -223,3 +223,91 @@ fn a_completion_as_a_stream_of_one_event() {
         complete_reply("chat-response-tool-calls.json")
     );
 }
+
+/// vLLM (<https://github.com/vllm-project/vllm/pull/45807>) and SGLang name the stop sequence that
+/// matched, or the id of a token: <https://github.com/agentgateway/agentgateway/pull/3283>.
+#[test]
+fn a_stop_sequence_that_the_server_names_is_the_end() {
+    let end = |member: &str, value: Value, reason: &str| {
+        let mut last = finish(reason);
+        last["choices"][0][member] = value;
+        let events = [delta(json!({"content": "Hi."})), last];
+        chat(&events).end.unwrap().0
+    };
+    for member in ["stop_reason", "matched_stop"] {
+        let named = Stop::StopText("END".to_owned());
+        assert_eq!(end(member, json!("END"), "stop"), named);
+        assert_eq!(end(member, json!(151_645), "stop"), Stop::End);
+        assert_eq!(end(member, Value::Null, "stop"), Stop::End);
+        assert_eq!(end(member, json!("END"), "length"), Stop::MaxTokens);
+        // The finish reason of another protocol.
+        assert_eq!(end(member, json!("end_turn"), "stop"), Stop::End);
+        let reply = json!({"object": "chat.completion", "choices": [{"index": 0,
+            "message": {"content": "Hi."}, "finish_reason": "stop", member: "END"}]});
+        let reply =
+            sluicegate_translate::outbound::reply(Protocol::Chat, reply.to_string().as_bytes());
+        let output = crate::streams::ModelOutput::of(&reply.unwrap());
+        assert_eq!(output.end.unwrap().0, named);
+    }
+}
+
+/// <https://github.com/NousResearch/hermes-agent/pull/67777>. The new id is half of the SHA-256 of
+/// `call_1 2`, as in a history.
+#[test]
+fn the_second_call_with_an_id_gets_one_of_its_own() {
+    let output = chat(&[
+        pieces(json!([{"index": 0, "id": "call_1", "function": {"name": "f", "arguments": "{}"}}])),
+        pieces(json!([{"index": 1, "id": "call_1", "function": {"name": "g", "arguments": ""}}])),
+        pieces(json!([{"index": 1, "id": "call_1", "function": {"arguments": "{\"x\":1}"}}])),
+        finish("tool_calls"),
+    ]);
+    let own = "call_f1d2bca1177d99ffdeff9d1996330aa9";
+    assert_eq!(
+        output.calls,
+        [call("call_1", "f", "{}"), call(own, "g", "{\"x\":1}")]
+    );
+}
+
+/// Models write null for a call without parameters:
+/// <https://github.com/kagent-dev/kagent/issues/2851>.
+#[test]
+fn arguments_that_are_null_are_an_empty_object() {
+    for cut in [
+        &["null"][..],
+        &["nu", "ll"],
+        &["", " null\n"],
+        &["n", "u", "l", "l"],
+    ] {
+        let mut events = vec![pieces(
+            json!([{"index": 0, "id": "a", "function": {"name": "f"}}]),
+        )];
+        let piece = |text: &&str| pieces(json!([{"index": 0, "function": {"arguments": text}}]));
+        events.extend(cut.iter().map(piece));
+        events.push(finish("tool_calls"));
+        assert_eq!(chat(&events).calls, [call("a", "f", "{}")], "{cut:?}");
+    }
+    let cut = chat(&[
+        pieces(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "nul"}}])),
+        finish("length"),
+    ]);
+    assert_eq!(cut.calls, [call("a", "f", "nul")]);
+}
+
+/// OpenRouter: <https://openrouter.ai/docs/api-reference/overview>.
+#[test]
+fn an_error_of_a_choice_is_one_of_the_answer() {
+    let message = "This model's maximum context length is 32768 tokens. However, you requested 40000 tokens \
+        (39000 in the messages, 1000 in the completion).";
+    let chunk = json!({"choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "error",
+        "error": {"code": 400, "message": message}}]});
+    let EngineError::Rejected { why, .. } = failed(Protocol::Chat, &[chunk]) else {
+        panic!("the request is rejected")
+    };
+    let engine::Rejection::ContextLength(sizes) = why else {
+        panic!("the prompt is too long")
+    };
+    assert_eq!(
+        (sizes.prompt, sizes.output, sizes.limit),
+        (Some(39_000), Some(1000), Some(32_768))
+    );
+}
