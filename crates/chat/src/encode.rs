@@ -29,9 +29,20 @@ pub struct Encoder {
     calls: u32,
     /// The number of details of the reasoning so far.
     details: u32,
+    reasoning: Reasoning,
     /// The log probabilities of the tokens of the next text.
     logprobs: Vec<Json>,
     state: State,
+}
+
+/// The reasoning so far.
+#[derive(Debug, PartialEq)]
+enum Reasoning {
+    None,
+    /// A text, to which further text is appended.
+    Open,
+    /// A text that is complete, so that further text is another paragraph.
+    Complete,
 }
 
 #[derive(Debug, PartialEq)]
@@ -51,6 +62,7 @@ impl Encoder {
             include_usage,
             calls: 0,
             details: 0,
+            reasoning: Reasoning::None,
             logprobs: Vec::new(),
             state: State::Before,
         }
@@ -85,8 +97,26 @@ impl Encoder {
         );
     }
 
-    /// Appends reasoning text.
+    /// Appends reasoning text. Behind the end of a part of the reasoning, a blank line comes first
+    /// (<https://github.com/zed-industries/zed/pull/62466>).
     pub fn reasoning(&mut self, text: &str, out: &mut Vec<Event>) {
+        if text.is_empty() {
+            return;
+        }
+        if std::mem::replace(&mut self.reasoning, Reasoning::Open) == Reasoning::Complete {
+            self.reasoning_delta(PARAGRAPH, out);
+        }
+        self.reasoning_delta(text, out);
+    }
+
+    /// Ends a part of the reasoning, which has a text of its own.
+    pub fn end_reasoning(&mut self) {
+        if self.reasoning == Reasoning::Open {
+            self.reasoning = Reasoning::Complete;
+        }
+    }
+
+    fn reasoning_delta(&mut self, text: &str, out: &mut Vec<Event>) {
         self.delta(
             Delta {
                 reasoning_content: some(text),
@@ -264,6 +294,9 @@ impl Encoder {
         }
     }
 }
+
+/// The separator of parts of the reasoning.
+const PARAGRAPH: &str = "\n\n";
 
 fn some(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())

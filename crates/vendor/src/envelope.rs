@@ -175,7 +175,8 @@ impl Envelope {
             }
         }
         // Some clients have the texts beside their envelopes, together or one by one.
-        texts.push(texts.concat());
+        // Together they are paragraphs, or run on.
+        texts.extend([texts.concat(), texts.join("\n\n")]);
         let is_repeated = |part: &AssistantPart| matches!(part, AssistantPart::Reasoning { text, signature: None } if texts.contains(text));
         opened.retain(|part| !is_repeated(part));
         *parts = opened;
@@ -360,5 +361,28 @@ mod tests {
         };
         let hidden = AssistantPart::RedactedReasoning("D".to_owned());
         assert_eq!(request.turns, [Turn::Assistant(vec![whole, bare, hidden])]);
+    }
+
+    /// Chat clients have the text of all reasoning in one member, and the envelopes in another.
+    #[test]
+    fn the_text_beside_envelopes_is_not_repeated() {
+        let envelope = Envelope::new(b"secret");
+        let part = |text: &str, signature: Option<String>| AssistantPart::Reasoning {
+            text: text.to_owned(),
+            signature,
+        };
+        let sealed = |text: &str| envelope.seal(&thinking(text, "S"));
+        let parts = [
+            part("**A**\n\n**B**", None),
+            part("", Some(sealed("**A**"))),
+            part("", Some(sealed("**B**"))),
+        ];
+        let mut request = TextRequest {
+            turns: vec![Turn::Assistant(parts.into())],
+            ..TextRequest::default()
+        };
+        envelope.unseal(&mut request);
+        let owed = ["**A**", "**B**"].map(|text| part(text, Some("S".to_owned())));
+        assert_eq!(request.turns, [Turn::Assistant(owed.into())]);
     }
 }

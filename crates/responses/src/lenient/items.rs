@@ -235,7 +235,7 @@ impl Items {
         let index = known.index.unwrap_or_default();
         known.text.push_str(&text);
         self.order.note(kind.number(), (shown, index));
-        out.push(kind.update(index, text));
+        out.push(kind.update((shown, index), text));
         Ok(index)
     }
 
@@ -263,7 +263,7 @@ impl Items {
         if !rest.is_empty() {
             known.text.push_str(&rest);
             self.order.note(kind.number(), (shown, index));
-            out.push(kind.update(index, rest));
+            out.push(kind.update((shown, index), rest));
         }
         Ok(index)
     }

@@ -49,11 +49,12 @@ impl PartKind {
         }
     }
 
-    pub(super) fn update(self, part: u64, text: Cow<'_, str>) -> Update<'_> {
+    /// The update for a text of a part of an item.
+    pub(super) fn update(self, (item, part): (u64, u64), text: Cow<'_, str>) -> Update<'_> {
         match self {
             Self::Text => Update::Text(text),
             Self::Refusal => Update::Refusal(text),
-            Self::Summary => Update::Summary { part, text },
+            Self::Summary => Update::Summary { item, part, text },
             Self::Reasoning => Update::Reasoning(text),
         }
     }

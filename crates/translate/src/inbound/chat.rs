@@ -110,14 +110,11 @@ impl ClientProtocol for Chat {
                 let usage = usage.map(|usage| Usage::new(usage.input, usage.output));
                 encoder.finish(finish_reason(&stop), usage, out);
             }
-            // Only an envelope is recognized when the client sends it back.
-            TextEvent::ReasoningSignature(seal)
-            | TextEvent::RedactedReasoning(seal)
-            | TextEvent::CallSeal { seal, .. }
-                if is_envelope(&seal) =>
-            {
-                encoder.encrypted_reasoning(&seal, out);
+            TextEvent::ReasoningSignature(seal) | TextEvent::RedactedReasoning(seal) => {
+                encoder.end_reasoning();
+                seal_reasoning(encoder, &seal, out);
             }
+            TextEvent::CallSeal { seal, .. } => seal_reasoning(encoder, &seal, out),
             _ => {}
         }
     }
@@ -131,6 +128,13 @@ impl ClientProtocol for Chat {
         let mut reply = fold.finish().ok()?;
         reply.usage.get_or_insert_with(|| Usage::new(0, 0));
         Some(reply)
+    }
+}
+
+/// Adds a seal. Only an envelope is recognized when the client sends it back.
+fn seal_reasoning(encoder: &mut Encoder, seal: &str, out: &mut Vec<Event>) {
+    if is_envelope(seal) {
+        encoder.encrypted_reasoning(seal, out);
     }
 }
 

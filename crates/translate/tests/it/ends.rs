@@ -91,3 +91,26 @@ fn usage_is_counted_as_each_protocol_defines() {
         assert_eq!(&messages["usage"][name], count, "{name}");
     }
 }
+
+/// <https://github.com/zed-industries/zed/pull/62466>
+#[test]
+fn parts_of_the_reasoning_are_paragraphs_for_chat_clients() {
+    let mut reply = Reply::<Chat>::new(&chat_request(), &stamp());
+    for event in [
+        TextEvent::Reasoning("**A".to_owned()),
+        TextEvent::Reasoning("**".to_owned()),
+        TextEvent::ReasoningSignature("S1".to_owned()),
+        TextEvent::Reasoning("**B**".to_owned()),
+        TextEvent::ReasoningSignature("S2".to_owned()),
+        TextEvent::Text("Hi.".to_owned()),
+        TextEvent::Finished {
+            stop: Stop::End,
+            usage: None,
+        },
+    ] {
+        reply.event(event, NOW);
+    }
+    let reply = serde_json::to_value(reply.finish().unwrap()).unwrap();
+    let message = &reply["choices"][0]["message"];
+    assert_eq!(message["reasoning_content"], "**A**\n\n**B**");
+}

@@ -138,8 +138,31 @@ fn representable(protocol: Protocol, events: &[TextEvent]) -> ModelOutput {
         output.signature.clear();
         output.redacted.clear();
     }
+    if protocol == Protocol::Chat {
+        output.reasoning = paragraphs(events);
+    }
     output.end = Some((stop, usage));
     output
+}
+
+/// Returns the reasoning, with a blank line behind each part that has a seal.
+fn paragraphs(events: &[TextEvent]) -> String {
+    let (mut reasoning, mut is_complete) = (String::new(), false);
+    for event in events {
+        match event {
+            TextEvent::Reasoning(text) if !text.is_empty() => {
+                if std::mem::take(&mut is_complete) {
+                    reasoning += "\n\n";
+                }
+                reasoning += text;
+            }
+            TextEvent::ReasoningSignature(_) | TextEvent::RedactedReasoning(_) => {
+                is_complete = !reasoning.is_empty();
+            }
+            _ => {}
+        }
+    }
+    reasoning
 }
 
 /// Returns text and refusals in their order: Messages has no separate form for refusals.

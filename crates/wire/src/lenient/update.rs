@@ -10,6 +10,8 @@ pub enum Update<'a> {
     Reasoning(Cow<'a, str>),
     /// Text to append to a part of the summary of the reasoning.
     Summary {
+        /// The index of its item.
+        item: u64,
         /// The index of the part in its item.
         part: u64,
         /// The text.

@@ -39,8 +39,9 @@ pub(super) struct StreamParser<R> {
     sequencer: CallSequencer,
     /// The seals that were not emitted yet.
     seals: ChatSeals,
-    /// The part of a summary to which text was appended last.
-    part: Option<u64>,
+    /// The item of reasoning, and the part of its summary, to which text was appended last, with
+    /// nothing else behind it.
+    part: Option<(u64, u64)>,
     /// True after a text, a refusal or a call.
     has_content: bool,
     /// Set at the end of the content.
@@ -144,10 +145,14 @@ impl<R: NeutralReader> StreamParser<R> {
             Update::Text(_) if self.seals.extra_content.is_none() => self.emit_seals(out),
             _ => {}
         }
-        self.has_content |= matches!(
+        let is_content = matches!(
             update,
             Update::Text(_) | Update::Refusal(_) | Update::Call { .. }
         );
+        if is_content {
+            self.has_content = true;
+            self.part = None;
+        }
         let sequencer = &mut self.sequencer;
         let event = match update {
             Update::Call { call, id, name } => return sequencer.call(call, &id, &name, out),
@@ -158,7 +163,8 @@ impl<R: NeutralReader> StreamParser<R> {
                 seal: content.to_owned(),
             },
             Update::Reasoning(text) => TextEvent::Reasoning(text.into_owned()),
-            Update::Summary { part, text } => {
+            Update::Summary { item, part, text } => {
+                let part = (item, part);
                 if self.part.replace(part).is_some_and(|last| last != part) {
                     sequencer.emit(TextEvent::Reasoning(PARAGRAPH.to_owned()), out);
                 }
@@ -186,5 +192,6 @@ fn is_truncation(stop: &Stop) -> bool {
     matches!(stop, Stop::MaxTokens | Stop::ContextFull | Stop::Refused)
 }
 
-/// The separator of the parts of a summary, which are paragraphs.
+/// The separator of the parts of a summary, and of summaries, which are paragraphs
+/// (<https://github.com/zed-industries/zed/pull/62466>).
 const PARAGRAPH: &str = "\n\n";

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use vendor::Protocol;
 
 use super::{call, parse_events};
+use crate::streams::ModelOutput;
 
 #[test]
 fn responses_that_come_whole() {
@@ -153,4 +154,36 @@ fn final_response_completes_text_and_calls() {
             "{events:?}"
         );
     }
+}
+
+/// <https://github.com/zed-industries/zed/pull/62466>
+#[test]
+fn summaries_of_two_items_are_paragraphs() {
+    let message =
+        json!({"type": "message", "id": "m", "content": [{"type": "output_text", "text": "Hi."}]});
+    let reasoning = |id: &str, text: &str| json!({"id": id, "type": "reasoning", "summary": [{"type": "summary_text", "text": text}]});
+    let output = json!([
+        reasoning("rs_1", "**A**"),
+        reasoning("rs_2", "**B**"),
+        message
+    ]);
+    let reply =
+        json!({"id": "resp_1", "object": "response", "status": "completed", "output": output});
+    let reply =
+        sluicegate_translate::outbound::reply(Protocol::Responses, reply.to_string().as_bytes());
+    let found = ModelOutput::of(&reply.unwrap());
+    assert_eq!((&*found.reasoning, &*found.text), ("**A**\n\n**B**", "Hi."));
+    let delta = |item: u64, text: &str| {
+        json!({"type": "response.reasoning_summary_text.delta", "output_index": item,
+            "item_id": format!("rs_{item}"), "summary_index": 0, "delta": text})
+    };
+    let events = [
+        delta(0, "**A"),
+        delta(0, "**"),
+        delta(1, "**B**"),
+        json!({"type": "response.completed", "response": {"status": "completed", "output": [
+            reasoning("rs_0", "**A**"), reasoning("rs_1", "**B**"), message]}}),
+    ];
+    let found = parse_events(Protocol::Responses, &events);
+    assert_eq!((&*found.reasoning, &*found.text), ("**A**\n\n**B**", "Hi."));
 }
