@@ -18,7 +18,9 @@ use wire::{ElementEdit, Splice};
 
 pub use self::marker::Marker;
 use vendor::Protocol;
-use vendor::envelope::{DETAILS, EXTRA};
+use vendor::envelope::{
+    DETAILS, EXTRA, PROVIDER_FIELDS, REASONING_OPAQUE, REASONING_SIGNATURE, THINKING_BLOCKS,
+};
 use vendor::envelope::{Envelope, SealGroup, contains_envelope, is_envelope};
 
 /// The seals that a target can open: those with its mark, and perhaps those without any.
@@ -98,7 +100,14 @@ pub fn leave_out_foreign(
 ) -> Vec<&'static str> {
     let hints: &[&str] = match protocol {
         Protocol::Responses => &["encrypted_content", Reasoning::OWN_ID, EXTRA],
-        Protocol::Chat => &[DETAILS, EXTRA],
+        Protocol::Chat => &[
+            DETAILS,
+            EXTRA,
+            THINKING_BLOCKS,
+            REASONING_OPAQUE,
+            // Of reasoning, and the thought signatures in `provider_specific_fields`.
+            "_signature\"",
+        ],
         Protocol::Messages => &["thinking"],
     };
     let is_hinted = |hint: &&str| memmem::find(splice.document(), hint.as_bytes()).is_some();
@@ -282,8 +291,17 @@ impl Editor<'_> {
 /// The name of reasoning that is lost, as on the translated roads.
 const REASONING: &str = "reasoning";
 /// The members of a message and of a call of Chat Completions that have seals, and their paths.
-const OF_MESSAGE: [(&str, &str); 2] = [
+const OF_MESSAGE: [(&str, &str); 5] = [
     (DETAILS, "messages[].reasoning_details"),
     (EXTRA, "messages[].extra_content"),
+    (THINKING_BLOCKS, "messages[].thinking_blocks"),
+    (REASONING_OPAQUE, "messages[].reasoning_opaque"),
+    (REASONING_SIGNATURE, "messages[].reasoning_signature"),
 ];
-const OF_CALL: [(&str, &str); 1] = [(EXTRA, "messages[].tool_calls[].extra_content")];
+const OF_CALL: [(&str, &str); 2] = [
+    (EXTRA, "messages[].tool_calls[].extra_content"),
+    (
+        PROVIDER_FIELDS,
+        "messages[].tool_calls[].provider_specific_fields",
+    ),
+];

@@ -274,6 +274,15 @@ pub fn contains_envelope(json: &[u8]) -> bool {
 pub const DETAILS: &str = "reasoning_details";
 /// See [`DETAILS`].
 pub const EXTRA: &str = "extra_content";
+/// The thinking blocks of Claude behind LiteLLM (<https://docs.litellm.ai/docs/reasoning_content>).
+pub const THINKING_BLOCKS: &str = "thinking_blocks";
+/// The seal of the reasoning of GitHub Copilot (<https://github.com/anomalyco/opencode/pull/8900>).
+pub const REASONING_OPAQUE: &str = "reasoning_opaque";
+/// The seal of the reasoning of Bedrock behind agentgateway
+/// (<https://github.com/agentgateway/agentgateway/pull/2018>).
+pub const REASONING_SIGNATURE: &str = "reasoning_signature";
+/// The thought signature of a call of Gemini behind LiteLLM (<https://docs.litellm.ai/blog/gemini_3>).
+pub const PROVIDER_FIELDS: &str = "provider_specific_fields";
 const PREFIX: &str = "sg1.";
 const MARK: &str = "sg2.";
 

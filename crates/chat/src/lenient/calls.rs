@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use wire::lenient::{Call, ReadError, Update, bounded};
 
-use super::chunk::{Piece, object};
+use super::chunk::Piece;
 use super::defects::CallDefects;
 
 /// The calls of a choice as far as they are known.
@@ -45,6 +45,7 @@ impl Calls {
         is_only: bool,
         out: &mut Vec<Update<'a>>,
     ) -> Result<Option<CallDefects>, ReadError> {
+        let opaque = piece.opaque();
         let (index, id) = (piece.index.0, piece.id.0.unwrap_or_default());
         let function = piece.function.0.unwrap_or_default();
         let arguments = function.arguments.text();
@@ -86,9 +87,13 @@ impl Calls {
             arguments: is_json.then(|| (*arguments).to_owned()),
             ..defects
         });
-        if let Some(content) = piece.extra_content.and_then(object) {
-            let id = state.id.clone();
-            out.push(Update::CallExtra { call, id, content });
+        if let Some((member, content)) = opaque {
+            out.push(Update::CallExtra {
+                call,
+                id: state.id.clone(),
+                member,
+                content,
+            });
         }
         // Some servers repeat the name in every piece, and others send it in pieces.
         if is_unannounced && !repeats_name {

@@ -149,8 +149,20 @@ pub(super) struct Delta<'a> {
     reasoning: Text<'a>,
     #[serde(borrow)]
     thinking: Text<'a>,
+    /// GitHub Copilot (<https://github.com/anomalyco/opencode/pull/8900>).
+    #[serde(borrow)]
+    reasoning_text: Text<'a>,
     #[serde(borrow)]
     reasoning_details: Option<&'a RawValue>,
+    /// LiteLLM in front of Claude (<https://docs.litellm.ai/docs/reasoning_content>).
+    #[serde(borrow)]
+    thinking_blocks: Option<&'a RawValue>,
+    /// The seal of `reasoning_text`.
+    #[serde(borrow)]
+    reasoning_opaque: Option<&'a RawValue>,
+    /// The seal of `reasoning_content` (<https://github.com/agentgateway/agentgateway/pull/2018>).
+    #[serde(borrow)]
+    reasoning_signature: Option<&'a RawValue>,
     /// The thought signature of Gemini: <https://ai.google.dev/gemini-api/docs/thought-signatures>.
     #[serde(borrow)]
     extra_content: Option<&'a RawValue>,
@@ -198,12 +210,13 @@ impl<'a> Delta<'a> {
             &mut self.reasoning_content,
             &mut self.reasoning,
             &mut self.thinking,
+            &mut self.reasoning_text,
         ];
         let texts = texts
             .into_iter()
             .find_map(|text| text.0.take().filter(|text| !text.is_empty()));
         texts.or_else(|| {
-            let details = self.reasoning_details.map_or("", RawValue::get);
+            let details = self.reasoning_details.or(self.thinking_blocks)?.get();
             let details: List<Part<'_>> = serde_json::from_str(details).unwrap_or_default();
             let details: String = details.0.iter().map(Part::detail).collect();
             (!details.is_empty()).then_some(Cow::Owned(details))
@@ -212,11 +225,23 @@ impl<'a> Delta<'a> {
 
     /// Returns the opaque data beside the content.
     pub(super) fn opaque(&self) -> Vec<Update<'a>> {
-        let details = self.reasoning_details.map_or("", RawValue::get);
-        let details: Vec<&RawValue> = serde_json::from_str(details).unwrap_or_default();
-        let details = details.into_iter().filter_map(object).map(Update::Detail);
-        let extra = self.extra_content.and_then(object).map(Update::Extra);
-        details.chain(extra).collect()
+        let mut opaque = Vec::new();
+        if let Some(details) = self.reasoning_details {
+            let details: Vec<&RawValue> = serde_json::from_str(details.get()).unwrap_or_default();
+            opaque.extend(details.into_iter().filter_map(object).map(Update::Detail));
+        }
+        opaque.extend(self.extra_content.and_then(object).map(Update::Extra));
+        let members = [
+            ("thinking_blocks", self.thinking_blocks),
+            ("reasoning_opaque", self.reasoning_opaque),
+            ("reasoning_signature", self.reasoning_signature),
+        ];
+        for (name, value) in members {
+            let value = value.map(RawValue::get);
+            let value = value.filter(|value| !matches!(*value, "null" | "[]" | "\"\""));
+            opaque.extend(value.map(|value| Update::Member { name, value }));
+        }
+        opaque
     }
 
     /// Appends the content, which is a text or a list of parts. Returns true for a list of nothing
@@ -245,7 +270,7 @@ impl<'a> Delta<'a> {
 }
 
 /// Returns the JSON text of an object that is not empty.
-pub(super) fn object(value: &RawValue) -> Option<&str> {
+fn object(value: &RawValue) -> Option<&str> {
     let text = value.get();
     (text.starts_with('{') && text != "{}").then_some(text)
 }
@@ -357,6 +382,20 @@ pub(super) struct Piece<'a> {
     /// Opaque data of the call, such as a thought signature.
     #[serde(borrow)]
     pub(super) extra_content: Option<&'a RawValue>,
+    /// The same at LiteLLM (<https://docs.litellm.ai/blog/gemini_3>), with other data.
+    #[serde(borrow)]
+    pub(super) provider_specific_fields: Option<&'a RawValue>,
+}
+
+impl<'a> Piece<'a> {
+    /// The opaque data of the call that the server wants back, and the name of its member.
+    pub(super) fn opaque(&self) -> Option<(&'static str, &'a str)> {
+        let fields = self.provider_specific_fields.and_then(object);
+        let fields = fields.filter(|fields| fields.contains("thought_signature"));
+        let extra = self.extra_content.and_then(object);
+        let extra = extra.map(|extra| ("extra_content", extra));
+        extra.or(fields.map(|fields| ("provider_specific_fields", fields)))
+    }
 }
 
 /// The name and a piece of the arguments of a call.

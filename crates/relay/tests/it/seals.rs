@@ -200,6 +200,47 @@ fn completion(details: bool, extra: bool) -> Value {
     json!({"model": "m", "messages": [message]})
 }
 
+/// LiteLLM, GitHub Copilot and agentgateway: <https://docs.litellm.ai/docs/reasoning_content>,
+/// <https://github.com/anomalyco/opencode/pull/8900>,
+/// <https://github.com/agentgateway/agentgateway/pull/2018>.
+#[test]
+fn seals_in_members_of_a_servers_own_are_for_it_alone() {
+    let plain = completion(false, false);
+    let (message, call) = ("/messages/0", "/messages/0/tool_calls/0");
+    let block = json!([{"type": "thinking", "thinking": "Hm.", "signature": "SIG"}]);
+    for (place, name, value, path) in [
+        (
+            message,
+            "thinking_blocks",
+            block,
+            "messages[].thinking_blocks",
+        ),
+        (
+            message,
+            "reasoning_opaque",
+            json!("OPQ"),
+            "messages[].reasoning_opaque",
+        ),
+        (
+            message,
+            "reasoning_signature",
+            json!("SIG"),
+            "messages[].reasoning_signature",
+        ),
+        (
+            call,
+            "provider_specific_fields",
+            json!({"thought_signature": "TS"}),
+            "messages[].tool_calls[].provider_specific_fields",
+        ),
+    ] {
+        let mut request = plain.clone();
+        request.pointer_mut(place).unwrap()[name] = value;
+        assert_eq!(relayed(Chat, First, &request), (request.clone(), vec![]));
+        assert_eq!(relayed(Chat, Second, &request), (plain.clone(), vec![path]));
+    }
+}
+
 /// Gemini and OpenRouter: "Function call is missing a thought_signature".
 #[test]
 fn seals_of_chat_completions_are_for_their_own_server_alone() {

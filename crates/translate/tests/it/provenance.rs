@@ -220,6 +220,96 @@ fn pieces_of_a_detail_form_one() {
     );
 }
 
+/// The answer of a server with this much of its message, as a plain reply and as a stream.
+fn answer(members: &Value) -> Value {
+    let mut message = json!({"role": "assistant", "content": null, "tool_calls": [
+        {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]});
+    let members = members.as_object().unwrap().clone();
+    message.as_object_mut().unwrap().extend(members);
+    message
+}
+
+/// GitHub Copilot (<https://github.com/anomalyco/opencode/pull/8900>), LiteLLM
+/// (<https://docs.litellm.ai/docs/reasoning_content>) and agentgateway
+/// (<https://github.com/agentgateway/agentgateway/pull/2018>).
+#[test]
+fn seals_in_members_of_a_servers_own_come_back_in_them() {
+    let copilot = json!({"reasoning_text": "Hm.", "reasoning_opaque": "OPQ"});
+    let block = json!([{"type": "thinking", "thinking": "Hm.", "signature": "SIG"}]);
+    let litellm = json!({"reasoning_content": "Hm.", "thinking_blocks": block});
+    let agentgateway = json!({"reasoning_content": "Hm.", "reasoning_signature": "SIG"});
+    // The text is in the blocks.
+    let owed = [
+        copilot.clone(),
+        json!({ "thinking_blocks": block }),
+        agentgateway.clone(),
+    ];
+    let (own, other) = (Envelope::new(b"own"), Envelope::new(b"other"));
+    for (members, owed) in [copilot, litellm, agentgateway].iter().zip(owed) {
+        for client in CLIENTS {
+            for streams in [false, true] {
+                let events = events(&answer(members), streams);
+                let is_reasoning = |event: &TextEvent| matches!(event, TextEvent::Reasoning(text) if text == "Hm.");
+                assert!(events.iter().any(is_reasoning), "{members}");
+                let body = next_request(client, &own, events);
+                let (message, is_lost) = brought_back(client, &own, &body);
+                let mut owed = answer(&owed);
+                owed.as_object_mut().unwrap().remove("content");
+                let mut found = message;
+                found.as_object_mut().unwrap().remove("content");
+                assert_eq!(found, owed, "{client:?}, {streams}");
+                assert!(!is_lost);
+                let (message, is_lost) = brought_back(client, &other, &body);
+                assert!(is_lost && !message.to_string().contains("SIG"), "{message}");
+                assert!(!message.to_string().contains("OPQ"), "{message}");
+            }
+        }
+    }
+}
+
+/// LiteLLM sends the signature of a block behind its text:
+/// <https://docs.litellm.ai/docs/reasoning_content>.
+#[test]
+fn pieces_of_a_thinking_block_form_one() {
+    let piece = |text: &str, signature: &str| {
+        let block = json!({"type": "thinking", "thinking": text, "signature": signature});
+        json!({"choices": [{"index": 0, "delta": {"reasoning_content": text, "thinking_blocks": [block]}}]})
+    };
+    let call = json!([{"index": 0, "id": "call_1", "function": {"name": "f", "arguments": "{}"}}]);
+    let chunks = [
+        piece("Let me ", ""),
+        piece("see.", ""),
+        piece("", "S1"),
+        piece("So.", ""),
+        piece("", "S2"),
+        json!({"choices": [{"index": 0, "delta": {"tool_calls": call}, "finish_reason": "tool_calls"}]}),
+    ];
+    let message = message_of_stream(&chunks);
+    assert_eq!(
+        message["thinking_blocks"],
+        json!([{"type": "thinking", "thinking": "Let me see.", "signature": "S1"},
+            {"type": "thinking", "thinking": "So.", "signature": "S2"}])
+    );
+}
+
+/// LiteLLM in front of Gemini: <https://docs.litellm.ai/blog/gemini_3>.
+#[test]
+fn a_thought_signature_in_fields_of_a_provider_comes_back_in_them() {
+    let own = Envelope::new(b"own");
+    let mut litellm = gemini();
+    let calls = litellm["tool_calls"].as_array_mut().unwrap();
+    calls[0].as_object_mut().unwrap().remove("extra_content");
+    calls[0]["provider_specific_fields"] = json!({"thought_signature": "RWpRQ3M="});
+    for client in CLIENTS {
+        for streams in [false, true] {
+            let body = next_request(client, &own, events(&litellm, streams));
+            let (message, is_lost) = brought_back(client, &own, &body);
+            assert_eq!(message["tool_calls"], litellm["tool_calls"], "{client:?}");
+            assert!(!is_lost);
+        }
+    }
+}
+
 /// Gemini marks its thoughts in the same member, which is no seal.
 #[test]
 fn a_thought_signature_of_a_text_comes_back() {

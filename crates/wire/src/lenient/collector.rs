@@ -66,6 +66,7 @@ impl<R: AnswerReader> Collector<R> {
                 | Update::Encrypted { .. }
                 | Update::Detail(_)
                 | Update::Extra(_)
+                | Update::Member { .. }
                 | Update::CallExtra { .. }
                 | Update::CallEnd(_) => {}
             }

@@ -32,12 +32,21 @@ pub enum Update<'a> {
     Detail(&'a str),
     /// Opaque data of the message that the server wants back, as JSON.
     Extra(&'a str),
+    /// A member of the message that the server wants back as it is.
+    Member {
+        /// The name.
+        name: &'static str,
+        /// The value, as JSON.
+        value: &'a str,
+    },
     /// Opaque data of a call that the server wants back, as JSON.
     CallExtra {
         /// The number of the call.
         call: usize,
         /// The id of the call; an empty one is unknown.
         id: String,
+        /// The name of the member that has the data.
+        member: &'static str,
         /// The data.
         content: &'a str,
     },
@@ -90,6 +99,7 @@ impl Update<'_> {
             | Self::Encrypted { .. }
             | Self::Detail(_)
             | Self::Extra(_)
+            | Self::Member { .. }
             | Self::CallExtra { .. }
             | Self::Logprobs(_)
             | Self::CallEnd(_) => return 0,
@@ -102,7 +112,7 @@ impl Update<'_> {
     pub fn is_opaque(&self) -> bool {
         matches!(
             self,
-            Self::Detail(_) | Self::Extra(_) | Self::CallExtra { .. }
+            Self::Detail(_) | Self::Extra(_) | Self::Member { .. } | Self::CallExtra { .. }
         )
     }
 }

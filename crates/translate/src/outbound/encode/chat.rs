@@ -14,16 +14,14 @@ use chat::{
 use engine::{
     AssistantPart, EngineError, Format, TextRequest, ToolResult, Turn, UserPart, Verbosity,
 };
-use serde_json::Value;
 use vendor::Protocol;
-use vendor::envelope::{DETAILS, EXTRA};
 use wire::{Cursor, Json, Object, TextOr};
 
 use super::quirks::MaxTokensName;
 use super::{
     DroppedField, DroppedFields, ERROR_PREFIX, SCHEMA_NAME, Settings, history, schema, stops,
 };
-use crate::outbound::chat_seals::ChatSeals;
+use crate::outbound::chat_seals::{self, ChatSeals};
 
 pub(super) fn request(
     request: &TextRequest,
@@ -369,7 +367,7 @@ fn assistant(turns: &[Turn], settings: &Settings, dropped: &mut DroppedFields) -
             }
         }
     }
-    if !reasoning.is_empty() && calls.is_empty() {
+    if !reasoning.is_empty() && calls.is_empty() && !seals.needs_text() {
         dropped.add(DroppedField::Reasoning);
         reasoning.clear();
     }
@@ -393,18 +391,8 @@ fn assistant(turns: &[Turn], settings: &Settings, dropped: &mut DroppedFields) -
         message.reasoning_content.get_or_insert_default();
     }
     message.tool_calls = (!calls.is_empty()).then_some(calls);
-    add_seals(seals, &mut message.extra);
+    seals.add_to(&mut message.reasoning_content, &mut message.extra);
     Some(Message::Assistant(message))
-}
-
-/// Brings back the seals of a message in the members in which they came.
-fn add_seals(seals: ChatSeals, members: &mut Object) {
-    if !seals.reasoning_details.is_empty() {
-        let details = seals.reasoning_details.into_iter().map(Value::Object);
-        members.insert(DETAILS.to_owned(), details.collect());
-    }
-    let extra = seals.extra_content;
-    members.extend(extra.map(|extra| (EXTRA.to_owned(), extra)));
 }
 
 fn call(call: &engine::ToolCall, settings: &Settings, dropped: &mut DroppedFields) -> ToolCall {
@@ -415,11 +403,9 @@ fn call(call: &engine::ToolCall, settings: &Settings, dropped: &mut DroppedField
     };
     let function = FunctionCall::new(call.name.clone(), arguments);
     let mut encoded = FunctionToolCall::new(super::call_id(&call.id, MAX_ID, settings), function);
-    let seal = call.seal.as_deref();
-    let seal = seal.and_then(|seal| serde_json::from_str(seal).ok());
     encoded
         .extra
-        .extend(seal.map(|seal: Value| (EXTRA.to_owned(), seal)));
+        .extend(call.seal.as_deref().and_then(chat_seals::of_call));
     ToolCall::Function(encoded)
 }
 

@@ -5,7 +5,7 @@ use vendor::{engine_error, text, usage};
 use wire::lenient::{AnswerReader, OtherContent, ReadError, Update};
 
 use super::call_sequencer::CallSequencer;
-use crate::outbound::chat_seals::ChatSeals;
+use crate::outbound::chat_seals::{ChatSeals, call_seal};
 use crate::outbound::signature;
 
 /// A lenient reader with the facts that neutral events need.
@@ -141,6 +141,7 @@ impl<R: NeutralReader> StreamParser<R> {
         match update {
             Update::Detail(detail) => return self.seals.add_detail(detail),
             Update::Extra(extra) => return self.seals.add_extra(extra),
+            Update::Member { name, value } => return self.seals.add_member(name, value),
             Update::Call { .. } | Update::CallExtra { .. } => self.emit_seals(out),
             Update::Text(_) if self.seals.extra_content.is_none() => self.emit_seals(out),
             _ => {}
@@ -158,9 +159,14 @@ impl<R: NeutralReader> StreamParser<R> {
             Update::Call { call, id, name } => return sequencer.call(call, &id, &name, out),
             Update::Arguments { call, text } => return sequencer.arguments(call, &text, out),
             Update::CallEnd(call) => return sequencer.close(call, out),
-            Update::CallExtra { call, id, content } => TextEvent::CallSeal {
+            Update::CallExtra {
+                call,
+                id,
+                member,
+                content,
+            } => TextEvent::CallSeal {
                 id: sequencer.id(call, &id),
-                seal: content.to_owned(),
+                seal: call_seal(member, content),
             },
             Update::Reasoning(text) => TextEvent::Reasoning(text.into_owned()),
             Update::Summary { item, part, text } => {
