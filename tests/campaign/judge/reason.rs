@@ -65,6 +65,7 @@ impl Reason {
         match (self, client) {
             (Self::RateLimited, Protocol::Messages) => "rate_limit_error",
             (Self::RateLimited, _) => "rate_limit_exceeded",
+            (Self::Overloaded, Protocol::Messages) => "overloaded_error",
             (_, Protocol::Messages) => "api_error",
             _ => "server_error",
         }
