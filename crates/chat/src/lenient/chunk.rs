@@ -91,9 +91,10 @@ pub(super) struct Choice<'a> {
     pub(super) index: Count,
     #[serde(borrow)]
     pub(super) delta: Option<Delta<'a>>,
-    /// In a plain reply; some servers send it in chunks too, where a delta counts.
+    /// In a plain reply; some servers send it in chunks too, where a delta counts. It is in a box
+    /// because the choices of chunks, which are moved for each event, seldom have one.
     #[serde(borrow)]
-    pub(super) message: Option<Delta<'a>>,
+    pub(super) message: Option<Box<Delta<'a>>>,
     #[serde(borrow)]
     pub(super) finish_reason: Text<'a>,
     #[serde(borrow)]

@@ -348,7 +348,7 @@ impl Reader {
         let before = out.len();
         let mut has_calls = false;
         out.extend(choice.logprobs().filter(|_| state.finish.is_none()));
-        if let Some(delta) = choice.delta.or(choice.message) {
+        if let Some(delta) = choice.delta.or(choice.message.map(|message| *message)) {
             delta.note_other_content(&mut self.other_content);
             has_calls = delta.tool_calls.iter().flatten().next().is_some();
             let others = &mut self.other_content;
@@ -434,7 +434,7 @@ impl ChoiceState {
         };
         let (mut repeated, mut others) = (Vec::new(), Vec::new());
         Self::default().delta(
-            message,
+            *message,
             true,
             &mut others,
             &mut Defects::default(),
