@@ -249,7 +249,7 @@ fn thoughts_go_where_they_are_taken() {
     let (encoded, dropped) = encode_for(Chat, Chat, &thinks(true));
     assert_eq!(
         (&encoded["messages"][1]["reasoning_content"], dropped),
-        (&json!("Hm."), Vec::new())
+        (&json!("Hm."), vec![DroppedField::ToolResult])
     );
     let (encoded, dropped) = encode_for(Chat, Chat, &thinks(false));
     assert_eq!(
@@ -259,7 +259,10 @@ fn thoughts_go_where_they_are_taken() {
     let (encoded, dropped) = encode_for(Chat, Messages, &thinks(true));
     assert_eq!(
         (&encoded["messages"][1]["content"][0]["type"], dropped),
-        (&json!("text"), vec![DroppedField::Reasoning])
+        (
+            &json!("text"),
+            vec![DroppedField::ToolResult, DroppedField::Reasoning]
+        )
     );
     let (encoded, dropped) = encode_for(Chat, Responses, &thinks(false));
     assert_eq!(

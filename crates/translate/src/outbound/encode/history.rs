@@ -97,8 +97,7 @@ fn add_result(first: &mut ToolResult, more: ToolResult) {
     first.content.extend(more);
 }
 
-/// Returns true if a call has no result although the conversation goes on, such as after the user
-/// has interrupted it. Servers refuse that: "`tool_use` ids were found without `tool_result` blocks
+/// Returns true if a call has no result, such as after the user has interrupted it. Servers refuse that: "`tool_use` ids were found without `tool_result` blocks
 /// immediately after" (<https://github.com/anthropics/claude-code/issues/1776>,
 /// <https://github.com/microsoft/vscode/issues/299295>).
 fn has_call_without_result(turns: &[Turn]) -> bool {
@@ -115,7 +114,7 @@ fn has_call_without_result(turns: &[Turn]) -> bool {
         }
         goes_on = is_assistant;
     }
-    !open.is_empty() && !goes_on
+    !open.is_empty()
 }
 
 /// Adds the results that are missing behind those that the turn of the calls has.
@@ -137,9 +136,7 @@ fn with_all_results(turns: Vec<Turn>) -> Vec<Turn> {
         complete.push(turn);
         goes_on = is_assistant;
     }
-    if !goes_on {
-        complete.extend(open.drain(..).map(interrupted));
-    }
+    complete.extend(open.drain(..).map(interrupted));
     complete
 }
 
@@ -324,4 +321,4 @@ fn behind_calls(turns: Vec<Turn>) -> Vec<Turn> {
 /// The text before the result of a call that is not in the conversation.
 const LONE_RESULT: &str = "Result of an earlier tool call:\n";
 /// The text of the result of a call that has none.
-pub(super) const INTERRUPTED: &str = "The tool call was interrupted.";
+const INTERRUPTED: &str = "The tool call was interrupted.";

@@ -16,7 +16,7 @@ use vendor::Protocol;
 use vendor::envelope::is_envelope;
 use wire::{DataUrl, Object, TextOr};
 
-use super::{DroppedField, DroppedFields, Settings, history, names, schema, stops};
+use super::{DroppedField, DroppedFields, Settings, names, schema, stops};
 
 pub(super) fn request(
     request: &TextRequest,
@@ -138,7 +138,8 @@ fn messages(
         return Err(super::empty_conversation());
     };
     if ends && settings.quirks.no_prefill {
-        messages.push((Role::User, continued(messages.last(), dropped)));
+        messages.push((Role::User, vec![text(CONTINUE)]));
+        dropped.add(DroppedField::RoleSequence);
     }
     for (role, blocks) in &mut messages {
         if *role == Role::Assistant {
@@ -151,31 +152,6 @@ fn messages(
         dropped.add(DroppedField::RoleSequence);
     }
     Ok(messages.into_iter().map(message).collect())
-}
-
-/// Returns the blocks of the user that follow a last message of the assistant: the results of its
-/// calls, or the request to go on.
-fn continued(
-    last: Option<&(Role, Vec<InputBlock>)>,
-    dropped: &mut DroppedFields,
-) -> Vec<InputBlock> {
-    let blocks = last.iter().flat_map(|(_, blocks)| blocks);
-    let results = blocks.filter_map(|block| match block {
-        InputBlock::ToolUse(call) => {
-            let mut result = ToolResultBlock::new(call.id.clone());
-            result.content = Some(TextOr::Text(history::INTERRUPTED.to_owned()));
-            result.is_error = Some(true);
-            Some(InputBlock::ToolResult(result))
-        }
-        _ => None,
-    });
-    let results: Vec<_> = results.collect();
-    if results.is_empty() {
-        dropped.add(DroppedField::RoleSequence);
-        return vec![text(CONTINUE)];
-    }
-    dropped.add(DroppedField::ToolResult);
-    results
 }
 
 /// Moves calls to the end of a message, because their results have to follow them directly:
