@@ -57,13 +57,22 @@ pub(crate) fn node() -> Outcome {
     node_set(NODE, &[])
 }
 
-/// Runs one set of the Python SDKs in a separate environment, with pytest's arguments `selected`
+/// LangChain's standard tests, and the checks of llm-comply.
+pub(crate) fn langchain() -> Outcome {
+    suite::product()?;
+    python_set("langchain/requirements", &[], &[])
+}
+
+/// Runs one set of Python packages in a separate environment, with pytest's arguments `selected`
 /// and `args`.
 fn python_set(set: &str, selected: &[&str], args: &[OsString]) -> Outcome {
-    let folder = workspace::root().join("tests/clients");
-    let python = python::environment(set, &folder.join(set).with_extension("txt"))?;
-    let mut tests = Command::new(python);
-    tests.current_dir(folder).args(["-m", "pytest", "-n", "2"]);
+    let list = workspace::root()
+        .join("tests")
+        .join(set)
+        .with_extension("txt");
+    let mut tests = Command::new(python::environment(set, &list)?);
+    tests.current_dir(list.with_file_name(""));
+    tests.args(["-m", "pytest", "-n", "2"]);
     process::echoed(with_programs(tests.args(selected).args(args))?)
 }
 
@@ -105,8 +114,8 @@ pub(crate) fn with_programs(command: &mut Command) -> Outcome<&mut Command> {
 
 /// The current majors of the Python SDKs: the file with their packages, without its extension, and
 /// their environment.
-const CURRENT: &str = "requirements";
+const CURRENT: &str = "clients/requirements";
 /// The folder of the Node SDKs.
 const NODE: &str = "clients/node";
 /// The majors before those.
-const PREVIOUS: &str = "requirements-previous";
+const PREVIOUS: &str = "clients/requirements-previous";

@@ -23,6 +23,11 @@ pub(crate) const STEPS: &[Step] = &[
         dist::check_packaging,
     ),
     ("python", "both Python SDKs, all tests", clients::python_all),
+    (
+        "langchain",
+        "LangChain's tests, llm-comply",
+        clients::langchain,
+    ),
     ("node", "the Node SDKs, current and previous", clients::node),
     ("interop", "in front of llama-cpp-python", || {
         interop::run(&[])
