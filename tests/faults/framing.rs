@@ -496,6 +496,22 @@ fn h12_an_unread_body_is_no_request() {
     assert_eq!(simulator.requests().len(), 0);
 }
 
+/// A client that gets an answer before it has sent its body is told that the connection ends, and does
+/// not send its next request there.
+#[test]
+fn h12_an_answer_before_the_body_announces_the_close() {
+    let gateway = GATEWAY.with_upstream("").0;
+    for (key, content_type) in [("nobody", "application/json"), (CLIENT_KEY, "text/html")] {
+        let lines = format!("content-type: {content_type}\r\ncontent-length: 13\r\n");
+        let head = post(&lines, "").replacen(CLIENT_KEY, key, 1);
+        let mut connection = Connection::open(gateway.address());
+        connection.send(head.as_bytes());
+        let response = connection.response();
+        assert!(matches!(response.status, 401 | 415), "{}", response.text());
+        assert_eq!(response.header("connection"), Some("close"));
+    }
+}
+
 /// A request is handled the same in however many pieces it arrives.
 #[test]
 fn h13_a_request_may_come_in_any_two_pieces() {

@@ -19,6 +19,7 @@ use telemetry::requests::trace_queue::TraceQueue;
 use telemetry::traces::context::TraceParent;
 use telemetry::traces::request::RequestTrace;
 use telemetry::traces::state::TraceState;
+use wire::ErrorKind;
 
 use crate::connection::state::ConnectionState;
 use crate::endpoints::stored_response::Action::{Cancel, Delete, InputItems, Retrieve};
@@ -92,8 +93,10 @@ async fn respond(
             quota_headers::add(record.quotas(), response.headers_mut(), style);
             response.map(|reply| reply.into_body(record, state))
         }
-        Err(refusal) => {
+        Err(mut refusal) => {
             note_refusal(&mut record, &refusal);
+            let is_upgrade = refusal.error.kind == ErrorKind::UpgradeRequired;
+            refusal.closes |= connection.has_unread_body() && !is_upgrade;
             let mut response = refusal.into_response(style, id);
             record.pass_headers(response.headers_mut());
             quota_headers::add(record.quotas(), response.headers_mut(), style);

@@ -66,6 +66,12 @@ impl ConnectionState {
         self.mid_request.load(Ordering::Relaxed)
     }
 
+    /// True for a connection of HTTP/1.1 whose request has a body that was not read to its end. Unless
+    /// the rest is at hand, the connection cannot be used again after the response.
+    pub(crate) fn has_unread_body(&self) -> bool {
+        self.connection.is_none() && self.is_mid_request()
+    }
+
     /// Notes why the connection is closed. The first reason wins.
     pub fn close(&self, reason: CloseReason) {
         self.close_reason.get_or_init(|| reason);

@@ -76,6 +76,9 @@ impl Endpoint {
             Some((response, "input_items")) => id(response).map(Self::InputItems),
             Some((response, "cancel")) => id(response).map(Self::CancelResponse),
             Some(_) => None,
+            // Not an id, but an endpoint that is not served:
+            // https://platform.openai.com/docs/api-reference/responses/compact
+            None if rest == "compact" => None,
             None if method == Method::DELETE => id(rest).map(Self::DeleteResponse),
             None => id(rest).map(Self::Response),
         }
@@ -191,6 +194,7 @@ mod tests {
             "/",
             "/v1",
             "/v1/responses/",
+            "/v1/responses/compact",
             "/v1//responses",
             "/V1/responses",
             "/v1/%72esponses",
