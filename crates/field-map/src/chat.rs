@@ -36,6 +36,11 @@ pub(super) const ROWS: &[Row] = &[
         Mapped("`text`"),
     ),
     row(
+        "messages[].cache_control",
+        Mapped("`prompt_cache_breakpoint`, from GPT-5.6 on"),
+        Mapped("`cache_control`"),
+    ),
+    row(
         "messages[].content[].cache_control",
         Mapped("`prompt_cache_breakpoint`, from GPT-5.6 on"),
         Mapped("`cache_control`"),
@@ -248,7 +253,17 @@ pub(super) const ROWS: &[Row] = &[
     row("service_tier", Mapped("`service_tier`"), Dropped).unless(&["auto", "default"]),
     row("prediction", Dropped, Dropped),
     row("prompt_cache_key", Mapped("`prompt_cache_key`"), Dropped),
-    row("thinking", Dropped, Dropped),
+    row(
+        "thinking",
+        Mapped("`reasoning.effort`"),
+        Mapped("`thinking`, `output_config.effort`"),
+    ),
+    row(
+        "reasoning",
+        Mapped("`reasoning.effort`"),
+        Mapped("`thinking`, `output_config.effort`"),
+    ),
+    row("top_k", Dropped, Mapped("`top_k`")),
     row("enable_thinking", Dropped, Dropped),
     row("chat_template_kwargs", Dropped, Dropped),
 ];

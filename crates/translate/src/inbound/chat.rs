@@ -1,13 +1,14 @@
 //! Chat Completions (<https://platform.openai.com/docs/api-reference/chat>).
 
 mod custom;
+mod extensions;
 
 use chat::{
     AssistantMessage, Completion, Encoder, Event, FinishReason, Fold, Head, Message, Part, Request,
     ResponseFormat, Tool, ToolCall, ToolChoiceObject, ToolMode, Usage, ValidRequest,
 };
 use engine::{
-    AssistantPart, CachedPrefixes, Effort, Format, Labels, Reasoning, Sampling, Stop, TextEvent,
+    AssistantPart, CachedPrefixes, Format, Labels, Reasoning, Sampling, Stop, TextEvent,
     TextRequest, ToolChoice, ToolResult, Turn, UserPart, Verbosity,
 };
 use serde_json::Value;
@@ -42,15 +43,12 @@ impl ClientProtocol for Chat {
             .map(|(i, message)| {
                 let path = format!("messages[{i}]");
                 turn(message, &path, last == Some(i), &mut dropped)
+                    .map(|turn| extensions::marked(turn, message))
             })
             .collect::<Result<Vec<_>, _>>()?;
         dropped.extend(has_grammar(&request).then(|| GRAMMAR.to_owned()));
         dropped.extend(has_marked_output(&request).then(|| shared::BREAKPOINT.to_owned()));
         let tool_choice = tool_choice(&request, &mut tools)?;
-        let effort = request
-            .reasoning_effort
-            .as_ref()
-            .and_then(|effort| Effort::named(effort.as_str()));
         let request = TextRequest {
             turns,
             tools,
@@ -63,13 +61,13 @@ impl ClientProtocol for Chat {
             sampling: Sampling {
                 temperature: request.temperature,
                 top_p: request.top_p,
-                top_k: None,
+                top_k: extensions::top_k(&request),
                 presence_penalty: request.presence_penalty,
                 frequency_penalty: request.frequency_penalty,
                 seed: request.seed,
             },
             reasoning: Reasoning {
-                effort,
+                effort: extensions::effort(&request),
                 ..Reasoning::default()
             },
             logprobs: (request.logprobs == Some(true))
@@ -231,9 +229,12 @@ fn has_marked_output(request: &Request) -> bool {
 
 /// Returns the prefixes that end with the tools and with the leading instructions.
 fn cached(request: &Request) -> CachedPrefixes {
-    let system = request.messages.iter().map_while(|message| match message {
-        Message::System(message) | Message::Developer(message) => Some(message.content.parts()),
-        _ => None,
+    let is_leading =
+        |message: &&Message| matches!(message, Message::System(_) | Message::Developer(_));
+    let leading = || request.messages.iter().take_while(is_leading);
+    let system = leading().map(|message| match message {
+        Message::System(message) | Message::Developer(message) => message.content.parts(),
+        _ => &[],
     });
     let tools = request.tools.iter().flatten().flat_map(|tool| match tool {
         Tool::Function(tool) => vec![&tool.extra, &tool.function.extra],
@@ -241,7 +242,8 @@ fn cached(request: &Request) -> CachedPrefixes {
     });
     CachedPrefixes {
         tools: shared::last_breakpoint(tools),
-        system: shared::last_breakpoint(system.flatten().filter_map(extra)),
+        system: shared::last_breakpoint(system.flatten().filter_map(extra))
+            .or_else(|| leading().filter_map(extensions::breakpoint).last()),
     }
 }
 

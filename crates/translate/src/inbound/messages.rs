@@ -359,11 +359,9 @@ fn reasoning(request: &Request) -> Reasoning {
         .as_ref()
         .and_then(|config| Effort::named(config.effort.as_ref()?.as_str()));
     let thinking = match &request.thinking {
-        Some(Thinking::Enabled(budget)) => effort.or(Some(match budget.budget_tokens {
-            ..4096 => Effort::Low,
-            4096..16384 => Effort::Medium,
-            _ => Effort::High,
-        })),
+        Some(Thinking::Enabled(budget)) => {
+            effort.or_else(|| Some(shared::effort_of_budget(budget.budget_tokens)))
+        }
         Some(Thinking::Disabled(_)) => Some(Effort::None),
         _ => effort,
     };

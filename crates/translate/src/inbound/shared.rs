@@ -1,10 +1,10 @@
 //! Conversions that the client protocols share.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use std::collections::HashSet;
 
-use engine::{CacheLifetime, ImageSource, Tool, ToolChoice, UserPart};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use engine::{CacheLifetime, Effort, ImageSource, Tool, ToolChoice, UserPart};
 use serde_json::Value;
 use wire::{ApiError, Code, DataUrl, ErrorKind, Object, TextOr};
 
@@ -95,6 +95,15 @@ pub(super) fn cache_breakpoint(members: &Object) -> Option<CacheLifetime> {
         Some("1h" | "12h") => CacheLifetime::Long,
         _ => CacheLifetime::Short,
     })
+}
+
+/// Converts a budget of tokens for reasoning.
+pub(super) fn effort_of_budget(budget: i64) -> Effort {
+    match budget {
+        ..4096 => Effort::Low,
+        4096..16384 => Effort::Medium,
+        _ => Effort::High,
+    }
 }
 
 /// Returns the last breakpoint among the members of several parts or tools.

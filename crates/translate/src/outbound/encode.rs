@@ -126,7 +126,7 @@ pub fn request(
     let request = fit::fitted(protocol, request, settings, &mut dropped);
     let request = names::unique(request, &mut dropped);
     let request = parts::readable(protocol, request, &settings.quirks, &mut dropped);
-    let (request, names) = names::fitted(protocol, &request, &mut dropped)?;
+    let (request, names) = names::fitted(protocol, &request, settings, &mut dropped)?;
     let body = match protocol {
         Protocol::Responses => serialized(&responses::request(&request, settings, &mut dropped)?),
         Protocol::Chat => serialized(&chat::request(&request, settings, &mut dropped)?),

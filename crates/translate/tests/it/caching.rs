@@ -47,6 +47,26 @@ fn marks_of_a_chat_client_reach_claude() {
     assert_eq!(dropped, ["cache_breakpoint"]);
 }
 
+/// <https://docs.litellm.ai/docs/completion/prompt_caching>
+#[test]
+fn a_mark_of_a_whole_message_reaches_claude() {
+    let mark = json!({ "type": "ephemeral" });
+    let request = json!({ "model": "m", "messages": [
+        { "role": "system", "content": "Be terse.", "cache_control": mark },
+        { "role": "user", "content": "Hi.", "cache_control": mark },
+    ] });
+    let (sent, dropped) = served(Chat, (None, Messages), &request);
+    assert_eq!(
+        sent["system"],
+        json!([{ "type": "text", "text": "Be terse.", "cache_control": mark }])
+    );
+    assert_eq!(
+        sent["messages"][0]["content"],
+        json!([{ "type": "text", "text": "Hi.", "cache_control": mark }])
+    );
+    assert_eq!(dropped, Vec::<String>::new());
+}
+
 /// Only GPT-5.6 and later have explicit breakpoints, on parts of content:
 /// <https://platform.openai.com/docs/guides/prompt-caching>
 #[test]

@@ -469,6 +469,43 @@ fn a_model_without_reasoning_gets_no_effort() {
     assert_eq!(sent.get("reasoning_effort"), None);
 }
 
+/// <https://openrouter.ai/docs/use-cases/reasoning-tokens>, <https://docs.litellm.ai/docs/reasoning_content>
+#[test]
+fn chat_clients_ask_for_reasoning_in_the_members_of_several_vendors() {
+    for (member, value, effort) in [
+        ("reasoning_effort", json!("low"), "low"),
+        ("reasoning", json!({ "effort": "high" }), "high"),
+        ("reasoning", json!({ "max_tokens": 2000 }), "low"),
+        ("reasoning", json!({ "enabled": false }), "none"),
+        (
+            "thinking",
+            json!({ "type": "enabled", "budget_tokens": 20000 }),
+            "high",
+        ),
+        ("thinking", json!({ "type": "disabled" }), "none"),
+    ] {
+        let request = body(
+            Chat,
+            json!({ "model": "gpt-5.6-sol", member: value, "top_k": 20 }),
+        );
+        let (sent, _) = served(Chat, (None, Responses), &request);
+        assert_eq!(sent["reasoning"]["effort"], effort, "{member} {value}");
+    }
+    let request = body(Chat, json!({ "top_k": 20 }));
+    let (sent, dropped) = served(Chat, (None, Messages), &request);
+    assert_eq!((&sent["top_k"], dropped), (&json!(20), vec![]));
+}
+
+/// <https://ai.google.dev/gemini-api/docs/function-calling>
+#[test]
+fn gemini_gets_names_that_begin_with_a_letter() {
+    let tool = |name: &str| json!({ "type": "function", "function": { "name": name, "parameters": { "type": "object" } } });
+    let request = body(Chat, json!({ "tools": [tool("2fa_check"), tool("_x")] }));
+    let (sent, _) = served(Chat, (Some("gemini"), Chat), &request);
+    assert_eq!(sent["tools"][0]["function"]["name"], "_2fa_check_1c260b76");
+    assert_eq!(sent["tools"][1]["function"]["name"], "_x");
+}
+
 /// <https://api-docs.deepseek.com/guides/thinking_mode>
 #[test]
 fn deepseek_has_a_switch_for_thinking() {

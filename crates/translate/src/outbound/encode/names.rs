@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use vendor::Protocol;
 
 use self::keys::{Replaced, Restorer};
-use super::{DroppedField, DroppedFields};
+use super::{DroppedField, DroppedFields, Settings};
 
 /// The names of tools and of their arguments that were replaced for an upstream, to restore them in
 /// its answer.
@@ -55,11 +55,14 @@ impl ReplacedNames {
     }
 
     /// Replaces a name, unless the protocol accepts it.
-    fn fit(&mut self, name: &mut String, limit: usize) {
-        if is_fit(name, limit) {
+    fn fit(&mut self, name: &mut String, limit: Limit) {
+        if limit.allows(name) {
             return;
         }
-        let new = replacement(name, limit, is_letter);
+        let mut new = replacement(name, limit.length, is_letter);
+        if !limit.allows(&new) {
+            new = format!("_{}", replacement(name, limit.length - 1, is_letter));
+        }
         let original = std::mem::replace(name, new.clone());
         self.originals.entry(new).or_insert(original);
     }
@@ -73,15 +76,18 @@ impl ReplacedNames {
 pub(super) fn fitted<'a>(
     protocol: Protocol,
     request: &'a TextRequest,
+    settings: &Settings,
     dropped: &mut DroppedFields,
 ) -> Result<(Cow<'a, TextRequest>, ReplacedNames), EngineError> {
-    let limit = if protocol == Protocol::Messages {
-        128
-    } else {
-        64
+    let limit = Limit {
+        length: match protocol {
+            Protocol::Messages => 128,
+            _ => 64,
+        },
+        begins_with_letter: settings.quirks.tool_names,
     };
     let mut names = ReplacedNames::default();
-    let is_unfit = |name: &String| !is_fit(name, limit);
+    let is_unfit = |name: &String| !limit.allows(name);
     let arguments = replaced_arguments(protocol, &request.tools, dropped)?;
     if arguments.is_empty()
         && !request.tools.iter().any(|tool| is_unfit(&tool.name))
@@ -170,8 +176,23 @@ fn calls_mut(turns: &mut [Turn]) -> impl Iterator<Item = &mut ToolCall> {
     })
 }
 
-fn is_fit(name: &str, limit: usize) -> bool {
-    (1..=limit).contains(&name.len()) && name.chars().all(is_letter)
+/// The names that an upstream accepts.
+#[derive(Clone, Copy)]
+struct Limit {
+    /// The number of letters.
+    length: usize,
+    /// True if they begin with a letter or `_`, as Gemini requires
+    /// (<https://ai.google.dev/gemini-api/docs/function-calling>).
+    begins_with_letter: bool,
+}
+
+impl Limit {
+    fn allows(self, name: &str) -> bool {
+        let begins = name.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_');
+        (1..=self.length).contains(&name.len())
+            && name.chars().all(is_letter)
+            && (begins || !self.begins_with_letter)
+    }
 }
 
 fn is_letter(letter: char) -> bool {
