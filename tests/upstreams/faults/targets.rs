@@ -146,17 +146,12 @@ fn inexpressible_request_falls_back_to_the_next_target() {
             r#"[{ upstream = "messages" }, { upstream = "chat" }]"#,
         )
         .start(GATEWAY);
-    // A call of a custom tool cannot be expressed in the neutral event model, log probabilities
-    // cannot in Messages.
-    let call = json!({"id": "c", "type": "custom", "custom": {"name": "f", "input": "x"}});
-    let called = json!([
-        {"role": "user", "content": "Hello."},
-        {"role": "assistant", "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "c", "content": "y"},
-    ]);
+    // Audio cannot be expressed in the neutral event model, log probabilities cannot in Messages.
+    let audio = json!({"type": "input_audio", "input_audio": {"data": "aGk=", "format": "wav"}});
+    let heard = json!([{"role": "user", "content": [audio]}]);
     let plain = json!([{"role": "user", "content": "Hello."}]);
     for body in [
-        json!({"model": "chat", "messages": called}),
+        json!({"model": "chat", "messages": heard}),
         json!({"model": "told", "messages": plain, "logprobs": true}),
     ] {
         let response = gateway.ask(Protocol::Chat, &body);
