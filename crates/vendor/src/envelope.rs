@@ -266,8 +266,11 @@ pub fn is_envelope(text: &str) -> bool {
 /// Returns true if any text in a JSON document has the form of an envelope.
 #[must_use]
 pub fn contains_envelope(json: &[u8]) -> bool {
-    let contains = |prefix| memmem::find(json, format!("\"{prefix}").as_bytes()).is_some();
-    contains(PREFIX) || contains(MARK)
+    let mut found = memmem::find_iter(json, b"\"sg");
+    found.any(|at| {
+        let text = json.get(at + 1..).unwrap_or_default();
+        text.starts_with(PREFIX.as_bytes()) || text.starts_with(MARK.as_bytes())
+    })
 }
 
 /// The members of messages of Chat Completions that servers put opaque data in.
