@@ -4,6 +4,8 @@
 //! `http://127.0.0.1:9100/deepseek/v1` get replies in the form of DeepSeek's server. Faults are
 //! selected by the model name as ever, so that `reset-at-200` there is a DeepSeek that breaks off.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use crate::reply::{Event, Reply};
@@ -37,6 +39,21 @@ impl Dialect {
 #[must_use]
 pub fn all() -> &'static [Dialect] {
     &ALL
+}
+
+/// Returns the request as the server of the dialect reads it. Mistral sends the usage of a stream
+/// without a request for it (<https://docs.mistral.ai/api/endpoint/chat>).
+pub(crate) fn understood(request: &Request) -> Cow<'_, Request> {
+    match of(request) {
+        Some(dialect) if dialect.name == "mistral" && request.streams() => {
+            let mut body = request.json();
+            body["stream_options"] = json!({"include_usage": true});
+            let mut request = request.clone();
+            request.body = body.to_string().into();
+            Cow::Owned(request)
+        }
+        _ => Cow::Borrowed(request),
+    }
 }
 
 /// Changes the reply to a request into the form that its path selects.

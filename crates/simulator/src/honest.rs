@@ -44,7 +44,8 @@ pub(crate) fn coding(request: &Request) -> Reply {
 type Model = fn(&ParsedRequest) -> Answer;
 
 fn reply_of(model: Model, request: &Request) -> Reply {
-    let mut reply = decide(model, request)
+    let understood = dialect::understood(request);
+    let mut reply = decide(model, &understood)
         .unwrap_or_else(|failure| Reply::Json(failure.status, failure.body(request)));
     dialect::apply(request, &mut reply);
     reply
