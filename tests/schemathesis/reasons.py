@@ -103,7 +103,7 @@ def names_no_tool(_: Finding, body: Body) -> bool:
 
 
 def name_of(tool: Any) -> Any:
-    return at(tool, ["name"]) or at(tool, ["function", "name"])
+    return at(tool, ["name"]) or at(tool, ["function", "name"]) or at(tool, ["custom", "name"])
 
 
 def has_no_tools(_: Finding, body: Body) -> bool:
@@ -233,6 +233,7 @@ REASONS = [
     Reason("^Previous response with id ", lambda _, body: isinstance(body["previous_response_id"], str)),
     Reason("^Item with id ", lambda _, body: any(is_reference(item) for item in body["input"])),
     Reason("'tool_choice' names a function that is not in 'tools'", names_no_tool),
+    Reason("'tool_choice' names a tool that this model cannot call", names_no_tool),
     Reason("tool_choice.name: expected the name of one of the tools", names_no_tool),
     Reason("'tool_choice' is 'required', but there are no 'tools'", has_no_tools),
     Reason("a tool must be called, but there are no tools", has_no_tools),
