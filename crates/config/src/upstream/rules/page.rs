@@ -223,14 +223,15 @@ rules_off = [\"open-model-system\"]
 rules = [{ id = \"house-sampling\", models = [\"house-*\"], members = [\"top_p\", \"temperature\"], action = \"drop\" }]
 ```
 
-The actions are `\"drop\"`, `{ drop_beside = \"other\" }`, `{ set_beside = { other = \"name\", value = 1 } }`,
-`{ rename = \"name\" }`, `{ default = 1 }`,
-`{ words = { known = [\"low\"], instead = { max = \"low\" } } }`, `{ range = { least = 0, most = 1 } }` `{ label = 64 }` and
-`\"hide_addresses\"` for members, which may be nested: `messages[].name`. Without members there are
-`{ thinking = \"adaptive\" }`, `\"reasons\"`, `\"no_reasoning\"`, `\"thinks\"`, `\"thinking_switch\"`, `\"merge_system\"`, `\"answer_results\"`, `\"no_prefill\"`, `\"schema_as_text\"`,
-`\"text_only\"`, `\"text_content\"`, `\"tool_names\"`, `\"refusal_as_text\"`, `\"mark_prefill\"`,
-`\"cache_breakpoints\"`, `\"cache_control\"` and `\"apply_stops\"`; these are for translated requests only. A rule with `unless = { reasoning_effort = [\"none\"] }` does not edit a request that
-has one of these words. `sluicegate presets NAME` shows the rules of a preset, and `sluicegate check` the rules of each target.
+The actions for members, which may be nested as in `messages[].name`, are `\"drop\"`, `{ drop_beside = \"other\" }`,
+`{ set_beside = { other = \"name\", value = 1 } }`, `{ rename = \"name\" }`, `{ default = 1 }`,
+`{ words = { known = [\"low\"], instead = { max = \"low\" } } }`, `{ range = { least = 0, most = 1 } }`, `{ label = 64 }` and
+`\"hide_addresses\"`. Without members there are `{ thinking = \"adaptive\" }`, `\"reasons\"`, `\"no_reasoning\"`, `\"thinks\"`,
+`\"thinking_switch\"`, `\"merge_system\"`, `\"answer_results\"`, `\"no_prefill\"`, `\"mark_prefill\"`, `\"schema_as_text\"`,
+`\"text_only\"`, `\"text_content\"`, `\"tool_names\"`, `\"refusal_as_text\"`, `\"cache_breakpoints\"`, `\"cache_control\"` and
+`\"apply_stops\"`; these are for translated requests only. A rule with `unless = { reasoning_effort = [\"none\"] }` does not
+edit a request that has one of these words. `sluicegate presets NAME` shows the rules of a preset, and
+`sluicegate check` the rules of each target.
 
 | rule | presets | protocols | models | what is done | read |
 |---|---|---|---|---|---|

@@ -28,16 +28,11 @@ pub(super) fn fitted<'a>(
         keep_marks(request.to_mut(), &kept);
         dropped.add(DroppedField::CacheBreakpoint);
     }
-    match protocol {
-        Protocol::Responses => {
-            let metadata = request.labels.metadata.as_ref();
-            if metadata.is_some_and(|metadata| !is_taken(metadata)) {
-                let metadata = request.to_mut().labels.metadata.take();
-                request.to_mut().labels.metadata = metadata.map(within_limits);
-                dropped.add(DroppedField::Metadata);
-            }
-        }
-        Protocol::Chat | Protocol::Messages => {}
+    let metadata = request.labels.metadata.as_ref();
+    if protocol == Protocol::Responses && metadata.is_some_and(|metadata| !is_taken(metadata)) {
+        let labels = &mut request.to_mut().labels;
+        labels.metadata = labels.metadata.take().map(within_limits);
+        dropped.add(DroppedField::Metadata);
     }
     request
 }
