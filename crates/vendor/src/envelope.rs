@@ -11,6 +11,8 @@
 //! The signature is therefore sent in that field, together with the reasoning that it signs, as
 //! `sg1.<base64url>.<HMAC>`; the HMAC distinguishes the gateway's envelopes from forged ones.
 
+use std::sync::LazyLock;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use engine::{AssistantPart, TextEvent, TextRequest, Turn};
@@ -266,7 +268,7 @@ pub fn is_envelope(text: &str) -> bool {
 /// Returns true if any text in a JSON document has the form of an envelope.
 #[must_use]
 pub fn contains_envelope(json: &[u8]) -> bool {
-    let mut found = memmem::find_iter(json, b"\"sg");
+    let mut found = BEGINNING.find_iter(json);
     found.any(|at| {
         let text = json.get(at + 1..).unwrap_or_default();
         text.starts_with(PREFIX.as_bytes()) || text.starts_with(MARK.as_bytes())
@@ -286,6 +288,9 @@ pub const REASONING_OPAQUE: &str = "reasoning_opaque";
 pub const REASONING_SIGNATURE: &str = "reasoning_signature";
 /// The thought signature of a call of Gemini behind LiteLLM (<https://docs.litellm.ai/blog/gemini_3>).
 pub const PROVIDER_FIELDS: &str = "provider_specific_fields";
+/// Searches for the beginning of a text that may be one.
+static BEGINNING: LazyLock<memmem::Finder<'static>> =
+    LazyLock::new(|| memmem::Finder::new(b"\"sg"));
 const PREFIX: &str = "sg1.";
 const MARK: &str = "sg2.";
 
