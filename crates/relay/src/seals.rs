@@ -10,6 +10,7 @@
 mod marker;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use memchr::memmem;
 use responses::Reasoning;
@@ -27,7 +28,7 @@ use vendor::envelope::{Envelope, SealGroup, contains_envelope, is_envelope};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Openable {
     /// The mark of the target's account.
-    mark: String,
+    mark: Arc<str>,
     /// True if the target can open the seals with its mark.
     opens_marked: bool,
     /// True if clients may have seals without a mark from this target.

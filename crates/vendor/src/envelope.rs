@@ -11,7 +11,7 @@
 //! The signature is therefore sent in that field, together with the reasoning that it signs, as
 //! `sg1.<base64url>.<HMAC>`; the HMAC distinguishes the gateway's envelopes from forged ones.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -28,6 +28,8 @@ use crate::call_id;
 pub struct Envelope {
     mac: Hmac<Sha256>,
     group: SealGroup,
+    /// The mark of the group.
+    mark: Arc<str>,
 }
 
 /// The account at a vendor that can open a seal. Targets with the same secret are of the same group.
@@ -76,9 +78,12 @@ impl Envelope {
         let mac = Hmac::new_from_slice(secret)
             .unwrap_or_else(|_| Hmac::new(&hmac::digest::Key::<Hmac<Sha256>>::default()));
         let group = mac.clone().chain_update("group").finalize();
+        let group: [u8; 32] = group.into_bytes().into();
+        let name: String = URL_SAFE_NO_PAD.encode(group).chars().take(12).collect();
         Self {
             mac,
-            group: SealGroup(group.into_bytes().into()),
+            group: SealGroup(group),
+            mark: format!("{MARK}{name}.").into(),
         }
     }
 
@@ -91,10 +96,8 @@ impl Envelope {
     /// Returns the mark of the upstream's seals, which is put before them where the client has the
     /// upstream's protocol. It is not authenticated: such clients can have seals of their own as well.
     #[must_use]
-    pub fn mark(&self) -> String {
-        let SealGroup(group) = self.group;
-        let group: String = URL_SAFE_NO_PAD.encode(group).chars().take(12).collect();
-        format!("{MARK}{group}.")
+    pub fn mark(&self) -> Arc<str> {
+        Arc::clone(&self.mark)
     }
 
     /// Serializes and authenticates `sealed` as one string.

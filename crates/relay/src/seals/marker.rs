@@ -1,5 +1,7 @@
 //! Marks the seals of relayed answers with their maker.
 
+use std::sync::Arc;
+
 use memchr::memmem;
 use serde_json::Value;
 use vendor::Protocol;
@@ -10,7 +12,7 @@ use wire::{MemberEdit, MemberPath, Splice};
 /// alone. The mark is a prefix; each piece of a signature that comes in several gets it.
 #[derive(Clone, Debug)]
 pub struct Marker {
-    mark: String,
+    mark: Arc<str>,
     paths: Vec<MemberPath>,
 }
 

@@ -283,7 +283,7 @@ fn requests_without_seals_stay_as_they_are() {
 
 /// The mark of an account with the secret `own`.
 fn mark() -> String {
-    Envelope::new(b"own").mark()
+    Envelope::new(b"own").mark().to_string()
 }
 
 fn marked(protocol: Protocol, reply: &Value) -> Value {
