@@ -496,8 +496,8 @@ fn h12_an_unread_body_is_no_request() {
     assert_eq!(simulator.requests().len(), 0);
 }
 
-/// A client that gets an answer before it has sent its body is told that the connection ends, and does
-/// not send its next request there.
+/// A response that precedes the body of its request has `Connection: close`, so that the client sends
+/// its next request on another connection.
 #[test]
 fn h12_an_answer_before_the_body_announces_the_close() {
     let gateway = GATEWAY.with_upstream("").0;

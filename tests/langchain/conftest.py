@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # The upstreams by their protocols, each with the name of its model, by whose rules the gateway writes requests.
 UPSTREAMS = {"chat": "gpt-5.5", "responses": "gpt-5.5", "messages": "claude-sonnet-4-5"}
-# What the tests of LangChain download, by the end of its name.
+# The files that the tests of LangChain download, by the end of its name.
 FILES = {
     "png": base64.b64decode(
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -46,7 +46,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
 
 
 def catalog(base_url: str) -> str:
-    """Two models at the upstream of each protocol, by names that llm-comply takes for those of models that reason."""
+    """Two models at the upstream of each protocol, by names that llm-comply takes for reasoning models."""
     lines = ["[responses]", 'keep = "1h"']
     for upstream, theirs in UPSTREAMS.items():
         lines += ["[[upstreams]]", f'name = "{upstream}"', f'protocol = "{upstream}"', f'base_url = "{base_url}"']

@@ -1,4 +1,4 @@
-"""What a request of any protocol asks of the scripted model, and what a vendor would refuse in it."""
+"""Reads the prompt of a request of any protocol, and finds the faults for which a vendor would refuse it."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def _image(url: str) -> str:
     return _data(url, url.partition(";")[0].removeprefix("data:"))
 
 
-# What files of a type begin with.
+# The first bytes of files, by their type.
 MAGIC = {"application/pdf": b"%PDF", "audio/wav": b"RIFF", "image/png": b"\x89PNG", "image/jpeg": b"\xff\xd8"}
 
 

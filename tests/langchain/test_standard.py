@@ -1,6 +1,6 @@
 """LangChain's standard tests of chat models: its clients of Chat, Responses and Messages over upstreams of each.
 
-What a class says that its client supports is what the vendor's protocol has; LangChain skips the other tests.
+A class declares the features of the vendor's protocol as supported; LangChain skips the other tests.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NO_JSON_MODE = pytest.mark.xfail(strict=True, reason="Messages has no way to ask
 
 
 class Standard(ChatModelIntegrationTests):
-    """What the clients have in common; a class below is a client over an upstream."""
+    """The settings that all clients share; a class below is a client over an upstream."""
 
     upstream: str
     # How an answer gets a structure, where it does not get it by default.
@@ -74,7 +74,7 @@ class Standard(ChatModelIntegrationTests):
 
 
 class Chat(Standard):
-    """ChatOpenAI, which speaks Chat unless it is told otherwise."""
+    """ChatOpenAI with its default protocol, Chat."""
 
     other_method = "function_calling"
     supports_json_mode = True

@@ -16,6 +16,26 @@ use crate::GATEWAY;
 /// The requests that each server gets from each client.
 const REQUESTS: usize = 40;
 
+/// A server that refuses nothing would show nothing.
+#[test]
+fn each_server_refuses_a_request_that_breaks_its_rules() {
+    let user = json!({"role": "user", "content": "Hello."});
+    let system = json!({"role": "system", "content": "Be brief."});
+    for server in &SERVERS {
+        let body = json!({
+            "model": server.model, "messages": [user, system], "temperature": 1.9, "top_p": 0, "presence_penalty": 1,
+            "reasoning": {"effort": "odd"}, "reasoning_effort": "odd",
+            "tool_choice": {"type": "function", "function": {"name": "f"}},
+        });
+        assert!(
+            (server.refusal)(&body).is_some(),
+            "{} for {}",
+            server.preset,
+            server.model
+        );
+    }
+}
+
 #[test]
 fn no_server_refuses_a_request_of_another_protocol() {
     let simulator = Simulator::start(|request| {

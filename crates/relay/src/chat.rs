@@ -228,7 +228,7 @@ fn mend_call(call: &CallDefects, path: &[&str; 3], piece: usize, edits: &mut Spl
 }
 
 /// Writes a call in its old form as the only one of a list. It has no id, by which clients send back
-/// the result of one in a list, so it gets one that follows from that of the answer.
+/// the result of one in a list, so it gets one that follows from the answer's id.
 fn mend_function_call(call: &CallDefects, path: &[&str; 3], answer: &str, edits: &mut Splice<'_>) {
     let mut piece = json!({"function": {"arguments": call.arguments}});
     if path[2] == "delta" {

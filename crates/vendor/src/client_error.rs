@@ -162,7 +162,7 @@ pub fn in_stream(error: &ApiError) -> ApiError {
         let code = StreamCode::InvalidPrompt.as_str();
         return ApiError::new(error.kind, code, AGAINST_POLICY);
     }
-    // Messages clients tell an overload by its type
+    // Messages clients recognize an overload by its type
     // (<https://platform.claude.com/docs/en/build-with-claude/streaming#error-events>). The code stays
     // the common one: Codex does not try again after `server_is_overloaded`.
     if error.kind == ErrorKind::Overloaded {

@@ -16,7 +16,7 @@ use self::sanitise::sanitised;
 use self::table::Meaning;
 
 /// Classifies a response with an error status. The body is parsed in the format of any protocol; it
-/// may also be text, HTML or empty. `retry_after` is that of the header, in seconds; without one, the
+/// may also be text, HTML or empty. `retry_after` is the value of the header, in seconds; without one, the
 /// body may state it.
 ///
 /// A refused request is the caller's fault; a rejected API key, an unknown model and an account

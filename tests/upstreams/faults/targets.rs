@@ -148,10 +148,10 @@ fn inexpressible_request_falls_back_to_the_next_target() {
         .start(GATEWAY);
     // Audio cannot be expressed in the neutral event model, log probabilities cannot in Messages.
     let audio = json!({"type": "input_audio", "input_audio": {"data": "aGk=", "format": "wav"}});
-    let heard = json!([{"role": "user", "content": [audio]}]);
+    let spoken = json!([{"role": "user", "content": [audio]}]);
     let plain = json!([{"role": "user", "content": "Hello."}]);
     for body in [
-        json!({"model": "chat", "messages": heard}),
+        json!({"model": "chat", "messages": spoken}),
         json!({"model": "told", "messages": plain, "logprobs": true}),
     ] {
         let response = gateway.ask(Protocol::Chat, &body);

@@ -19,7 +19,7 @@ pub(super) fn asked(path: &str) -> &'static Server {
 }
 
 #[rustfmt::skip]
-pub(super) const SERVERS: [Server; 31] = [
+pub(super) const SERVERS: [Server; 30] = [
     server("openai", Protocol::Responses, "gpt-4.1", |body| openai(body, false, &[])),
     server("openai", Protocol::Responses, "o4-mini", |body| openai(body, true, &["low", "medium", "high"])),
     server("openai", Protocol::Responses, "gpt-5-mini", |body| openai(body, true, &["minimal", "low", "medium", "high"])),
@@ -50,7 +50,6 @@ pub(super) const SERVERS: [Server; 31] = [
     server("lm-studio", Protocol::Chat, "qwen3", lm_studio),
     server("ollama", Protocol::Chat, "qwen3", |body| open(body, &["none", "low", "medium", "high"])),
     server("llama-cpp", Protocol::Chat, "qwen3", |body| open(body, &EFFORTS)),
-    server("openrouter", Protocol::Chat, "anthropic/claude-sonnet-4.5", |body| open(body, &EFFORTS).filter(|why| why.contains("schema"))),
 ];
 
 const fn server(
@@ -173,7 +172,7 @@ enum Claude {
     Adaptive,
     /// Refuses sampling as well.
     Unsampled,
-    /// Thinks unless it is told not to.
+    /// Thinks unless the request disables it.
     Thinks,
     /// Always thinks, and refuses a forced call.
     Unforced,

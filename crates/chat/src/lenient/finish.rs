@@ -75,8 +75,8 @@ const CUT: [&str; 5] = [
     "max_output_tokens",
     "model_context_window_exceeded",
 ];
-/// The words of Gemini are in <https://ai.google.dev/api/generate-content#FinishReason>, and those of
-/// Bedrock in <https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html>.
+/// The words of Gemini are in <https://ai.google.dev/api/generate-content#FinishReason>, and Bedrock's
+/// in <https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html>.
 const FILTERED: [&str; 12] = [
     "content_filter",
     "safety",

@@ -238,7 +238,7 @@ fn somebody_else_may_interpret_known_members_in_other_places() {
     }
 }
 
-/// What an earlier message has comes with each later request.
+/// Parts of an earlier message come with each later request.
 #[test]
 fn parts_of_earlier_messages_are_no_reason_to_refuse() {
     for part in [

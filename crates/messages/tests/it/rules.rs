@@ -392,7 +392,7 @@ fn a_count_is_held_to_the_rules_of_its_prompt_alone() {
     );
 }
 
-/// What an earlier message has comes with each later request.
+/// Parts of an earlier message come with each later request.
 #[test]
 fn blocks_of_earlier_messages_are_no_reason_to_refuse() {
     let is_read = |messages: Value| {

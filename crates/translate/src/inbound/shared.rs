@@ -41,7 +41,7 @@ pub(super) trait ClientPart {
     fn in_words(&self) -> String;
 }
 
-/// Converts content, each part of it with its path. What has no neutral form is refused in a new
+/// Converts content, each part of it with its path. A part without a neutral form is refused in a new
 /// message of the user alone, because what is older comes with each later request.
 pub(super) fn parts<P: ClientPart>(
     content: &TextOr<P>,

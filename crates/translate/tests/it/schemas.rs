@@ -331,7 +331,7 @@ fn a_malformed_schema_of_a_tool_is_repaired() {
         (sent, dropped),
         (json!({ "properties": {}, "type": "object" }), vec![])
     );
-    // What draft 3 requires, and an empty list of values, are lost.
+    // The requirements of draft 3 and an empty list of values are lost.
     let lossy = json!({ "type": "object", "properties": {
         "t": { "type": "string", "required": true }, "u": { "type": "string", "enum": [] },
     } });

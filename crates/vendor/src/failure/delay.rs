@@ -37,7 +37,7 @@ fn part(text: &str) -> Option<(Duration, &str)> {
     Some((Duration::try_from_secs_f64(number * unit).ok()?, rest))
 }
 
-/// What comes before the delay: OpenAI (<https://platform.openai.com/docs/guides/rate-limits>), Azure
+/// The words before the delay: OpenAI (<https://platform.openai.com/docs/guides/rate-limits>), Azure
 /// (<https://learn.microsoft.com/azure/ai-services/openai/how-to/quota>).
 const SENTENCES: [&str; 2] = ["try again in ", "retry after "];
 /// Names of units, and their seconds.

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::inbound::shared;
 
-/// Returns the reasoning effort: OpenAI's own, that of OpenRouter's `reasoning`
-/// (<https://openrouter.ai/docs/use-cases/reasoning-tokens>), or that of `thinking`, which LiteLLM,
+/// Returns the reasoning effort: from OpenAI's own member, from OpenRouter's `reasoning`
+/// (<https://openrouter.ai/docs/use-cases/reasoning-tokens>), or from `thinking`, which LiteLLM,
 /// DeepSeek and Z.ai have (<https://docs.litellm.ai/docs/reasoning_content>).
 pub(super) fn effort(request: &Request) -> Option<Effort> {
     let own = request.reasoning_effort.as_ref();

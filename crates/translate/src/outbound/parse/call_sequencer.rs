@@ -179,7 +179,7 @@ impl CallSequencer {
     }
 }
 
-/// The ids of the calls of an answer, each of which clients need to be able to tell from the others
+/// The ids of the calls of an answer, which are unique for the client
 /// (<https://github.com/NousResearch/hermes-agent/pull/67777>).
 #[derive(Debug, Default)]
 struct Ids {

@@ -125,7 +125,7 @@ fn a_prompt_that_is_split_anew_is_not_counted_twice() {
     );
 }
 
-/// Anthropic repeats the counts in `message_delta`, or has only those of the output there. Counts of
+/// Anthropic repeats the counts in `message_delta`, or has only the output count there. Counts of
 /// other servers are zero or absent there:
 /// <https://platform.claude.com/docs/en/build-with-claude/streaming>.
 #[test]

@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// However the arguments are cut into pieces, their names are those of the tool.
+        /// However the arguments are cut into pieces, they have the tool's own names.
         #[test]
         fn arguments_get_back_their_names(
             members in vec((prop::sample::select(NAMES.to_vec()), strategies::json_value()), 0..4),

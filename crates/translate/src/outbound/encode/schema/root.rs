@@ -133,7 +133,7 @@ fn is_alternative(word: &str) -> bool {
     ALTERNATIVES.contains(&word)
 }
 
-/// The word of JSON Schema of which a value matches at least one schema.
+/// The keyword of JSON Schema for alternatives: a value matches at least one of them.
 const EITHER: &str = "anyOf";
 /// The type of a tool's arguments.
 const OBJECT: &str = "\"object\"";

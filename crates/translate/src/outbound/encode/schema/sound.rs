@@ -11,7 +11,7 @@ pub(super) fn is_sound(text: &str) -> bool {
     Expected::Schema.deserialize(&mut from).is_ok()
 }
 
-/// What stands in one place of a schema.
+/// The kind of value in one place of a schema.
 #[derive(Clone, Copy)]
 enum Expected {
     Schema,

@@ -49,7 +49,7 @@ fn has_known_format(members: &Map<String, Value>) -> bool {
     members.get("format").is_none_or(is_known)
 }
 
-/// Returns true if a schema is none of an object, or if the object requires all its properties and
+/// Returns true if a schema is not about objects, or if the object requires all its properties and
 /// permits no others.
 fn is_exact(members: &Map<String, Value>) -> bool {
     let properties = members.get("properties").and_then(Value::as_object);

@@ -158,7 +158,7 @@ fn malformed_schemas_are_repaired() {
             false,
         ),
         (json!({ "type": "any" }), json!({}), true),
-        // What matched none of the values would match all of them.
+        // A value that matched no entry would match every entry.
         (
             json!({ "not": { "enum": [] }, "title": "t" }),
             json!({ "title": "t" }),
@@ -208,7 +208,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
-    /// What the client's schema accepts, the repaired one accepts too.
+    /// The repaired schema accepts each value that the client's schema accepts.
     #[test]
     fn repaired_schemas_accept_no_less(schema in schemas_of(old_leaves()), values in vec(values(), 8)) {
         let Some(original) = Validator::of_older_draft(&schema) else {

@@ -1,7 +1,7 @@
 //! Repairs JSON Schemas that vendors refuse as malformed.
 //!
 //! Both vendors check schemas by the metaschema of draft 2020-12, and one bad schema of a tool
-//! refuses the whole request. What is sent accepts at least what the client's schema accepts.
+//! refuses the whole request. The schema sent accepts each value that the client's accepts.
 
 use serde_json::{Map, Value, json};
 use wire::Json;
@@ -126,7 +126,7 @@ fn tidy_type(members: &mut Map<String, Value>) -> Change {
     Change::Wider
 }
 
-/// Removes lists that are none, and empty lists of which a value could match no member
+/// Removes members that should be lists and are not, and empty lists, which no value could match
 /// ("[] should be non-empty", OpenAI).
 fn tidy_lists(members: &mut Map<String, Value>) -> Change {
     let mut change = Change::None;
@@ -186,7 +186,7 @@ fn number_bound(members: &mut Map<String, Value>, exclusive: &str, bound: &str) 
     Change::Exact
 }
 
-/// Writes the list of items of the older drafts as that of draft 2020-12: "[...] is not of type
+/// Writes a list of items of the older drafts in the form of draft 2020-12: "[...] is not of type
 /// 'object', 'boolean'", OpenAI (<https://github.com/hyperdxio/hyperdx/issues/2925>,
 /// <https://json-schema.org/draft/2020-12/release-notes#changes-to-items-and-additionalitems>).
 fn tidy_tuple(members: &mut Map<String, Value>) -> Change {
