@@ -141,6 +141,30 @@ wire::tagged! {
     }
 }
 
+impl Message {
+    /// Returns true if the message, or a call in it, has members that the protocol does not define. Servers
+    /// put opaque data of their own into some of these. A message with an unknown role has only such members.
+    #[must_use]
+    pub fn has_extra(&self) -> bool {
+        let has_extra = |call: &ToolCall| match call {
+            ToolCall::Function(call) => !call.extra.is_empty(),
+            ToolCall::Custom(call) => !call.extra.is_empty(),
+            ToolCall::Other(_) => true,
+        };
+        match self {
+            Self::System(message) | Self::Developer(message) => !message.extra.is_empty(),
+            Self::User(message) => !message.extra.is_empty(),
+            Self::Assistant(message) => {
+                let mut calls = message.tool_calls.iter().flatten();
+                !message.extra.is_empty() || calls.any(has_extra)
+            }
+            Self::Tool(message) => !message.extra.is_empty(),
+            Self::Function(message) => !message.extra.is_empty(),
+            Self::Other(_) => true,
+        }
+    }
+}
+
 wire::open_structs! {
     /// System instructions that precede the conversation.
     pub struct SystemMessage {

@@ -138,3 +138,32 @@ proptest! {
         is_skimmed(&letters.concat());
     }
 }
+
+/// Servers put opaque data of their own beside the members of the protocol: OpenRouter into messages
+/// (<https://openrouter.ai/docs/use-cases/reasoning-tokens>), Gemini into calls
+/// (<https://ai.google.dev/gemini-api/docs/thought-signatures>).
+#[test]
+fn messages_with_undefined_members_are_found() {
+    let without = [
+        r#"{"role":"system","content":"Be brief."}"#,
+        r#"{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]}"#,
+        r#"{"role":"assistant","content":"Hello.","reasoning":"A greeting.","tool_calls":[]}"#,
+        r#"{"role":"assistant","tool_calls":[{"id":"c1","type":"custom","custom":{"name":"f","input":""}}]}"#,
+        r#"{"role":"tool","tool_call_id":"c1","content":"7"}"#,
+    ];
+    let with = [
+        r#"{"role":"system","content":"Be brief.","x":1}"#,
+        r#"{"role":"user","content":"Hi.","extra_content":{}}"#,
+        r#"{"role":"assistant","content":"Hello.","reasoning_details":[]}"#,
+        r#"{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"},"extra_content":{}}]}"#,
+        r#"{"role":"tool","tool_call_id":"c1","content":"7","thinking_blocks":[]}"#,
+        r#"{"role":"critic","content":"Hi."}"#,
+    ];
+    let has_extra = |message: &str| {
+        serde_json::from_str::<Message>(message)
+            .unwrap()
+            .has_extra()
+    };
+    assert_eq!(without.map(has_extra), [false; 5]);
+    assert_eq!(with.map(has_extra), [true; 6]);
+}

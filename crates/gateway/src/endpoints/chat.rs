@@ -98,6 +98,8 @@ impl RelayPolicy for Chat {
             hides_usage: request.streams() && !request.includes_usage(),
             has_stream_options: request.stream_options.is_some(),
             choices: request.n.and_then(|n| n.try_into().ok()).unwrap_or(1),
+            // Messages that were not read completely have no unknown members either.
+            has_no_seals: !request.messages.iter().any(Message::has_extra),
             ..RelayNotes::default()
         }
     }

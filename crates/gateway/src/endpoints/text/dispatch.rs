@@ -159,7 +159,10 @@ impl<D: TextEndpoint> TextDispatch<D> {
                 outgoing::replace_model(&mut splice, &self.parsed.model, model);
             }
             D::edit(server, self.parsed.notes, &mut splice);
-            let lost = seals::leave_out_foreign(D::UPSTREAM_PROTOCOL, &openable, &mut splice);
+            let lost = match self.parsed.notes.has_no_seals {
+                true => Vec::new(),
+                false => seals::leave_out_foreign(D::UPSTREAM_PROTOCOL, &openable, &mut splice),
+            };
             let draft = Draft {
                 protocol: D::UPSTREAM_PROTOCOL,
                 model: model.unwrap_or(&self.parsed.model),

@@ -147,4 +147,6 @@ pub(crate) struct RelayNotes {
     pub(crate) hides_image_tools: bool,
     /// True if functions are in the form of another protocol, which the upstream may not read.
     pub(crate) has_nested_functions: bool,
+    /// True if no member of the request can have opaque data of a server, so that it is not searched.
+    pub(crate) has_no_seals: bool,
 }
