@@ -34,6 +34,7 @@ const LAYERS: &[LayerCrate] = &[
     layer(9, "gateway", Use(GATEWAY)),
     layer(9, "otlp", Use("config policy telemetry upstream")),
     layer(8, "telemetry", Use("engine policy quota wire")),
+    layer(8, "response-store", Use("config policy responses wire")),
     layer(7, "policy", Use(POLICY)),
     layer(6, "config", Use(CONFIG)),
     layer(6, "simulator", UseBelow(4)),
@@ -66,7 +67,7 @@ const LAYERS: &[LayerCrate] = &[
 const ADMIN: &str = "accounting auth catalog chat config console engine field-map gateway images lease messages net policy \
                            quota responses sse telemetry translate upstream vendor wire";
 const GATEWAY: &str = "answer auth catalog chat config engine fetch field-map images messages net policy quota relay \
-                             responses sse telemetry translate upstream vendor wire";
+                             response-store responses sse telemetry translate upstream vendor wire";
 const POLICY: &str =
     "accounting auth catalog config engine lease quota relay translate upstream vendor wire";
 const CONFIG: &str = "accounting auth catalog fetch lease quota translate upstream vendor wire";

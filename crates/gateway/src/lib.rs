@@ -12,9 +12,6 @@ mod background;
 // The record, the refusal, the answer and the body of one request.
 pub mod exchange;
 
-// Responses that later requests can refer to.
-mod response_store;
-
 // The state that all requests share.
 pub mod state;
 

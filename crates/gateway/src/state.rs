@@ -26,8 +26,8 @@ use crate::exchange::body::budget::Budget;
 use crate::exchange::record::{Record, milliseconds};
 use crate::exchange::refusal::Refusal;
 use crate::long_work::LongWork;
-use crate::response_store::origins::ResponseOrigins;
-use crate::response_store::store::ResponseStore;
+use response_store::origins::ResponseOrigins;
+use response_store::store::{ResponseStore, StoreFigures};
 
 /// The state that all requests share.
 pub struct GatewayState {
@@ -303,7 +303,12 @@ impl GatewayState {
     /// Renders every metric in the Prometheus text format.
     pub fn render_metrics(&self) -> String {
         if let Some(kept) = &self.kept {
-            self.metrics.kept(kept.figures());
+            let StoreFigures {
+                responses,
+                bytes,
+                evicted,
+            } = kept.figures();
+            self.metrics.kept(responses, bytes, evicted);
         }
         if let Some(lease_client) = self.limiter.lease_client() {
             self.metrics.exchanged(lease_client.exchanges());

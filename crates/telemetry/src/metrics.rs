@@ -106,17 +106,6 @@ struct KeyLabels {
 /// Names and values of labels.
 type Labels<const N: usize> = [(&'static str, &'static str); N];
 
-/// The figures of the response store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ResponseStoreFigures {
-    /// The number of answers.
-    pub answers: usize,
-    /// Their size in bytes.
-    pub bytes: usize,
-    /// The number of answers that were removed for others, before they were too old.
-    pub evicted: u64,
-}
-
 impl Default for Metrics {
     fn default() -> Self {
         let gen_ai = GenAiMetrics::default();
@@ -320,14 +309,13 @@ impl Metrics {
             .inc();
     }
 
-    /// Sets the figures of the answers that are kept.
-    pub fn kept(&self, figures: ResponseStoreFigures) {
+    /// Sets the figures of the response store: the number of its responses, their bytes, and the number that
+    /// was removed for others before they were too old.
+    pub fn kept(&self, responses: usize, bytes: usize, evicted: u64) {
         let gauge = |number| i64::try_from(number).unwrap_or(i64::MAX);
-        self.kept.set(gauge(figures.answers));
-        self.kept_bytes.set(gauge(figures.bytes));
-        self.kept_evicted
-            .inner()
-            .store(figures.evicted, Ordering::Relaxed);
+        self.kept.set(gauge(responses));
+        self.kept_bytes.set(gauge(bytes));
+        self.kept_evicted.inner().store(evicted, Ordering::Relaxed);
     }
 
     /// Sets the numbers of exchanges with the lease store.

@@ -24,8 +24,8 @@ use super::text::{
 use crate::exchange::refusal::Refusal;
 use crate::request::references::References;
 use crate::request::response_stage::{OriginPlan, ResponseStage, StorePlan};
-use crate::response_store::stored_input::{self, StoredInput};
 use crate::state::Caller;
+use response_store::stored_input::{self, StoredInput};
 
 impl EndpointRules for Responses {
     const PROTOCOL: Protocol = Protocol::Responses;

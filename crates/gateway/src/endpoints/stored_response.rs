@@ -17,8 +17,8 @@ use wire::{ApiError, Code, ErrorKind, Json, Splice};
 pub(crate) use self::relay::Action;
 use crate::exchange::refusal::Refusal;
 use crate::request::reply::{ReplyBody, json, json_bytes};
-use crate::response_store::store::{InputItem, StoredResponse};
 use crate::state::Caller;
+use response_store::store::{InputItem, StoredResponse};
 
 /// The confirmation that a response was deleted.
 #[derive(Serialize, JsonSchema)]

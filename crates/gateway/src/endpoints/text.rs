@@ -43,8 +43,8 @@ use crate::request::image_urls;
 use crate::request::outgoing;
 use crate::request::references::References;
 use crate::request::reply::{self, ReplyBody};
-use crate::response_store::stored_input::StoredInput;
 use crate::state::Caller;
+use response_store::stored_input::StoredInput;
 
 /// A request without violations.
 struct Checked<D: TextEndpoint> {

@@ -1,7 +1,7 @@
 //! The references of a request to earlier responses, and the stage of its own response.
 
 use crate::request::response_stage::ResponseStage;
-use crate::response_store::stored_input::StoredInput;
+use response_store::stored_input::StoredInput;
 
 /// The references of a request, found but not read yet, and the further handling of its response.
 #[derive(Default)]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use crate::exchange::targets::Targets;
-use crate::response_store::origins::ResponseOrigin;
 use crate::state::{Caller, GatewayState};
+use response_store::origins::ResponseOrigin;
 
 /// How to note the upstream that keeps the response of a request.
 pub(crate) struct OriginPlan {

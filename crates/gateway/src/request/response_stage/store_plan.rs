@@ -12,9 +12,9 @@ use wire::Splice;
 use crate::exchange::body::budget::Share;
 use crate::exchange::body::upload::Upload;
 use crate::exchange::targets::Targets;
-use crate::response_store::store::{ResponseStore, StoredResponse};
-use crate::response_store::stored_input::items;
 use crate::state::Caller;
+use response_store::store::{ResponseStore, StoredResponse};
+use response_store::stored_input::items;
 
 /// Whether and how to store the response of a request, and to report in it that it is stored.
 pub(crate) struct StorePlan {

@@ -12,16 +12,26 @@ use std::time::Duration;
 
 use config::{Responses, bytes};
 use policy::shared_bound::SharedBound;
-use telemetry::metrics::ResponseStoreFigures;
 use tokio::time::Instant;
 
-pub(crate) use self::stored_response::{InputItem, StoredResponse};
+pub use self::stored_response::{InputItem, StoredResponse};
 
 /// The answers that are kept.
-pub(crate) struct ResponseStore {
+pub struct ResponseStore {
     age: Duration,
     capacity: usize,
     answers: Mutex<Answers>,
+}
+
+/// The figures of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoreFigures {
+    /// The number of responses that are kept.
+    pub responses: usize,
+    /// Their memory, in bytes.
+    pub bytes: usize,
+    /// The number of responses that were removed to make room for others, since the start.
+    pub evicted: u64,
 }
 
 #[derive(Default)]
@@ -50,7 +60,7 @@ struct Entry {
 
 impl ResponseStore {
     /// Creates an empty store, or `None` if no answers are to be kept.
-    pub(crate) fn new(settings: &Responses) -> Option<Self> {
+    pub fn new(settings: &Responses) -> Option<Self> {
         Some(Self {
             age: settings.keep?,
             capacity: bytes(settings.keep_bytes),
@@ -61,7 +71,7 @@ impl ResponseStore {
     /// Keeps an answer for a key, and removes the oldest ones of the key that uses most if it does not
     /// fit otherwise. Returns false if it is larger than the whole store, or if its key would use most
     /// by this answer alone.
-    pub(crate) fn insert(&self, key: &str, answer: StoredResponse) -> bool {
+    pub fn insert(&self, key: &str, answer: StoredResponse) -> bool {
         let size = answer.size() + key.len();
         if size > self.capacity {
             let (id, capacity) = (&answer.id, self.capacity);
@@ -77,26 +87,27 @@ impl ResponseStore {
     }
 
     /// Returns an answer of this key.
-    pub(crate) fn get(&self, key: &str, id: &str) -> Option<Arc<StoredResponse>> {
+    pub fn get(&self, key: &str, id: &str) -> Option<Arc<StoredResponse>> {
         let answers = self.lock();
         let entry = answers.of_keys.get(key)?.answers.get(id)?;
         Some(Arc::clone(&entry.answer))
     }
 
     /// Returns the answer of this key with an output item, and the position of the item.
-    pub(crate) fn item(&self, key: &str, id: &str) -> Option<(Arc<StoredResponse>, usize)> {
+    pub fn item(&self, key: &str, id: &str) -> Option<(Arc<StoredResponse>, usize)> {
         self.lock().of_keys.get(key)?.items.get(id).cloned()
     }
 
     /// Removes an answer of this key. Returns false if the key has no such answer.
-    pub(crate) fn remove(&self, key: &str, id: &str) -> bool {
+    pub fn remove(&self, key: &str, id: &str) -> bool {
         self.lock().remove(key, id)
     }
 
-    pub(crate) fn figures(&self) -> ResponseStoreFigures {
+    /// Returns the figures of the store at this moment.
+    pub fn figures(&self) -> StoreFigures {
         let answers = self.lock();
-        ResponseStoreFigures {
-            answers: answers.order.len(),
+        StoreFigures {
+            responses: answers.order.len(),
             bytes: answers.bytes.total(),
             evicted: answers.evicted,
         }

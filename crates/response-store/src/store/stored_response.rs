@@ -13,36 +13,36 @@ use wire::lenient::Text;
 
 /// A response, and the items that it answers.
 #[derive(Debug)]
-pub(crate) struct StoredResponse {
+pub struct StoredResponse {
     /// The id of the response.
-    pub(crate) id: String,
+    pub id: String,
     /// The model, as the client has named it.
     model: Box<str>,
     /// The response, as the client has received it.
-    pub(crate) response: Box<str>,
+    pub response: Box<str>,
     /// The items of the input.
-    pub(crate) input: Vec<InputItem>,
+    pub input: Vec<InputItem>,
     output: Vec<Item>,
     conversation: Extent,
 }
 
 /// An item of the input.
 #[derive(Debug)]
-pub(crate) struct InputItem {
+pub struct InputItem {
     /// Its id, if the client has sent one.
-    pub(crate) id: Option<Box<str>>,
+    pub id: Option<Box<str>>,
     /// The item as JSON.
-    pub(crate) text: Box<str>,
+    pub text: Box<str>,
 }
 
 /// The size of a conversation: of its input and its output, as the input of a further request.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Extent {
-    pub(crate) items: usize,
+pub struct Extent {
+    pub items: usize,
     /// The length of the items and of the commas between them.
-    pub(crate) bytes: usize,
+    pub bytes: usize,
     /// An estimate.
-    pub(crate) tokens: u64,
+    pub tokens: u64,
 }
 
 /// An item of the output.
@@ -86,7 +86,7 @@ struct ItemView<'a> {
 impl StoredResponse {
     /// Creates the answer of a complete response to these items. `is_relayed` is true if an
     /// upstream wrote the response. Returns `None` if it has no id or no readable output.
-    pub(crate) fn new(input: Vec<Box<str>>, response: String, is_relayed: bool) -> Option<Self> {
+    pub fn new(input: Vec<Box<str>>, response: String, is_relayed: bool) -> Option<Self> {
         let response = response.into_boxed_str();
         let view: ResponseView<'_> = serde_json::from_str(&response).ok()?;
         let id = view.id.get().filter(|id| !id.is_empty())?.to_owned();
@@ -118,12 +118,12 @@ impl StoredResponse {
     }
 
     /// Returns the name of the model that has answered.
-    pub(crate) fn model(&self) -> &str {
+    pub fn model(&self) -> &str {
         &self.model
     }
 
     /// Returns the response without copying it: its bytes live as long as the answer.
-    pub(crate) fn response(self: Arc<Self>) -> Bytes {
+    pub fn response(self: Arc<Self>) -> Bytes {
         struct Response(Arc<StoredResponse>);
 
         impl AsRef<[u8]> for Response {
@@ -135,24 +135,24 @@ impl StoredResponse {
     }
 
     /// Returns the size of [`StoredResponse::conversation`]; its length is at most this.
-    pub(crate) fn extent(&self) -> Extent {
+    pub fn extent(&self) -> Extent {
         self.conversation
     }
 
     /// Returns the length of [`StoredResponse::output`] at most, with a comma.
-    pub(crate) fn output_length(&self, position: usize) -> usize {
+    pub fn output_length(&self, position: usize) -> usize {
         let item = self.output.get(position);
         item.map_or(0, |item| item.place.len() + MISSING.len() + 1)
     }
 
     /// Returns an estimate of the tokens of [`StoredResponse::output`].
-    pub(crate) fn output_tokens(&self, position: usize) -> u64 {
+    pub fn output_tokens(&self, position: usize) -> u64 {
         self.output.get(position).map_or(0, |item| item.tokens)
     }
 
     /// The memory of the answer, in bytes: its texts, and an estimate of the structures that refer
     /// to them.
-    pub(crate) fn size(&self) -> usize {
+    pub fn size(&self) -> usize {
         let input = self.input.iter().map(InputItem::size);
         let ids = self.item_ids().map(|(id, _)| 2 * id.len() + INDEX);
         let output = self.output.len() * ITEM;
@@ -161,20 +161,20 @@ impl StoredResponse {
     }
 
     /// The ids of the output items, with their positions.
-    pub(crate) fn item_ids(&self) -> impl Iterator<Item = (&str, usize)> {
+    pub fn item_ids(&self) -> impl Iterator<Item = (&str, usize)> {
         let items = self.output.iter().zip(0..);
         items.filter_map(|(item, position)| Some((item.id.as_deref()?, position)))
     }
 
     /// The items of the input and of the output, as the input of a further request.
-    pub(crate) fn conversation(&self) -> impl Iterator<Item = Cow<'_, str>> {
+    pub fn conversation(&self) -> impl Iterator<Item = Cow<'_, str>> {
         let input = self.input.iter().map(|item| Cow::Borrowed(&*item.text));
         let output = (0..self.output.len()).filter_map(|position| self.output(position));
         input.chain(output)
     }
 
     /// Returns an item of the output as an item of an input, or `None` if it means nothing there.
-    pub(crate) fn output(&self, position: usize) -> Option<Cow<'_, str>> {
+    pub fn output(&self, position: usize) -> Option<Cow<'_, str>> {
         let item = self.output.get(position).filter(|item| !item.is_opaque)?;
         let text = &self.response[item.place.clone()];
         if !item.is_reasoning {

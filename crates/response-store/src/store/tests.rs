@@ -49,8 +49,8 @@ fn the_oldest_answers_make_room_for_new_ones() {
     let bytes = usize::try_from(2 * size()).unwrap();
     assert_eq!(
         kept.figures(),
-        ResponseStoreFigures {
-            answers: 2,
+        StoreFigures {
+            responses: 2,
             bytes,
             evicted: 1
         }
@@ -80,8 +80,8 @@ fn an_answer_larger_than_the_store_is_not_kept() {
     assert!(!kept.insert("k", answer("1")));
     assert_eq!(
         kept.figures(),
-        ResponseStoreFigures {
-            answers: 0,
+        StoreFigures {
+            responses: 0,
             bytes: 0,
             evicted: 0
         }
@@ -97,8 +97,8 @@ fn the_same_id_replaces_an_answer() {
     let bytes = usize::try_from(size()).unwrap();
     assert_eq!(
         kept.figures(),
-        ResponseStoreFigures {
-            answers: 1,
+        StoreFigures {
+            responses: 1,
             bytes,
             evicted: 0
         }
@@ -119,7 +119,7 @@ fn an_answer_is_for_its_own_key() {
         assert!(!kept.remove(key, &format!("resp_{other}")));
     }
     assert!(kept.get("c", "resp_1").is_none());
-    assert_eq!(kept.figures().answers, 2);
+    assert_eq!(kept.figures().responses, 2);
 }
 
 #[test]
@@ -162,7 +162,7 @@ async fn answers_are_kept_for_a_limited_time() {
     assert!(kept.get("k", "resp_1").is_none());
     assert!(kept.item("k", "msg_1").is_none());
     assert!(kept.get("k", "resp_2").is_some());
-    assert_eq!((kept.figures().answers, kept.figures().evicted), (1, 0));
+    assert_eq!((kept.figures().responses, kept.figures().evicted), (1, 0));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use wire::{ApiError, Code, ErrorKind, Piece, Splice, TextOr};
 
-use crate::response_store::store::{ResponseStore, StoredResponse};
+use crate::store::{ResponseStore, StoredResponse};
 
 #[derive(Deserialize)]
 struct BodyView<'a> {
@@ -21,7 +21,7 @@ struct BodyView<'a> {
 /// The kept answers and items that a request refers to. They are found and measured at once, and
 /// copied only into the expanded request.
 #[derive(Debug)]
-pub(crate) struct StoredInput {
+pub struct StoredInput {
     previous: Option<Arc<StoredResponse>>,
     /// For each item of the request, the output item that it stands for, by its answer and its
     /// position there; `None` for an item of the request itself.
@@ -35,7 +35,7 @@ impl StoredInput {
     /// # Errors
     /// Returns 400 for an unknown response or an item that is referred to twice, and 404 for an
     /// unknown item.
-    pub(crate) fn find(
+    pub fn find(
         kept: &ResponseStore,
         key: &str,
         request: &Request,
@@ -63,7 +63,7 @@ impl StoredInput {
     }
 
     /// Returns the length that the request grows by at most, in bytes.
-    pub(crate) fn length(&self) -> usize {
+    pub fn length(&self) -> usize {
         let previous = self.previous.iter();
         let previous = previous.map(|answer| answer.extent().bytes);
         let items = self.references.iter().flatten();
@@ -72,7 +72,7 @@ impl StoredInput {
     }
 
     /// Returns an estimate of the tokens that the request grows by.
-    pub(crate) fn tokens(&self) -> u64 {
+    pub fn tokens(&self) -> u64 {
         let previous = self.previous.iter().map(|answer| answer.extent().tokens);
         let items = self.references.iter().flatten();
         let items = items.map(|(answer, position)| answer.output_tokens(*position));
@@ -80,7 +80,7 @@ impl StoredInput {
     }
 
     /// Returns the number of items that come before the request's own items.
-    pub(crate) fn before(&self) -> usize {
+    pub fn before(&self) -> usize {
         let previous = self.previous.as_ref();
         previous.map_or(0, |answer| answer.extent().items)
     }
@@ -88,7 +88,7 @@ impl StoredInput {
     /// Returns the body of the request with the items themselves. The previous conversation comes
     /// first: its input and its output, but not its instructions, as in the
     /// [guide](https://platform.openai.com/docs/guides/conversation-state).
-    pub(crate) fn expand(&self, body: &[u8]) -> Vec<u8> {
+    pub fn expand(&self, body: &[u8]) -> Vec<u8> {
         let mut splice = Splice::new(body);
         splice.replace(&["input"], INPUT);
         splice.remove(&[], &["previous_response_id"]);
@@ -131,7 +131,7 @@ impl StoredInput {
 }
 
 /// Returns the items of a request's input, each as JSON. A string is a message of the user.
-pub(crate) fn items(body: &[u8]) -> Vec<Cow<'_, str>> {
+pub fn items(body: &[u8]) -> Vec<Cow<'_, str>> {
     let Ok(BodyView { input }) = serde_json::from_slice(body) else {
         return Vec::new();
     };
@@ -159,7 +159,7 @@ fn reference(item: &Item) -> Option<&str> {
 }
 
 /// The error for a response that is unknown, or belongs to another key.
-pub(crate) fn no_response(id: &str) -> ApiError {
+pub fn no_response(id: &str) -> ApiError {
     let id = wire::truncate_for_error(id);
     let sentence = format!("Previous response with id '{id}' not found.");
     let code = Code::PreviousResponseNotFound.as_str();

@@ -10,15 +10,15 @@ use policy::shared_bound::SharedBound;
 ///
 /// There is room for a number of them. Beyond it, the key that has most loses its oldest one.
 #[derive(Default)]
-pub(crate) struct ResponseOrigins(Mutex<KnownOrigins>);
+pub struct ResponseOrigins(Mutex<KnownOrigins>);
 
 /// Where a response comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ResponseOrigin {
+pub struct ResponseOrigin {
     /// The name of the upstream.
-    pub(crate) upstream: String,
+    pub upstream: String,
     /// The client's name of the model.
-    pub(crate) model: String,
+    pub model: String,
 }
 
 #[derive(Default)]
@@ -31,7 +31,7 @@ struct KnownOrigins {
 
 impl ResponseOrigins {
     /// Notes where a response to a key comes from, and forgets one if there are too many.
-    pub(crate) fn insert(&self, key: &str, id: &str, origin: ResponseOrigin) {
+    pub fn insert(&self, key: &str, id: &str, origin: ResponseOrigin) {
         if id.is_empty() || id.len() > MAX_ID {
             return;
         }
@@ -52,13 +52,14 @@ impl ResponseOrigins {
     }
 
     /// Returns the origin of a response to this key.
-    pub(crate) fn get(&self, key: &str, id: &str) -> Option<ResponseOrigin> {
+    pub fn get(&self, key: &str, id: &str) -> Option<ResponseOrigin> {
         let known = self.lock();
         let (origin, _) = known.of_keys.get(key)?.get(id)?;
         Some(origin.clone())
     }
 
-    pub(crate) fn remove(&self, key: &str, id: &str) {
+    /// Forgets a response to this key.
+    pub fn remove(&self, key: &str, id: &str) {
         self.lock().remove(key, id);
     }
 
