@@ -5,7 +5,7 @@
 //! of protocols, `admission` requests that refer to kept answers, `pictures` long replies and edits
 //! that change their format, `asked` the fields of
 //! requests, `members` those that choose another model, `errors` the tables of errors, `patterns`
-//! keys for some models, `explained` the explanations of requests, `any_name` models for all names, `affinity` conversations that stay at
+//! keys for some models, `explained` the explanations of requests, `any_name` models for all names, `first_content` slow targets, `affinity` conversations that stay at
 //! their target, `asking` the output of `check --ask`, `usage` and `timing` metrics and log,
 //! `incidents` the messages of the log, `kept` responses that clients refer to, `allowed` the
 //! allowed fields of models, `stateful` responses that upstreams keep, `hosted_tools` the output of
@@ -28,6 +28,7 @@ mod asking;
 mod errors;
 mod explained;
 mod faults;
+mod first_content;
 mod gathered;
 mod hosted_tools;
 mod incidents;

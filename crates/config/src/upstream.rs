@@ -175,6 +175,11 @@ pub struct Target {
     /// they are tried in order.
     #[schemars(example = 3)]
     pub weight: Option<u32>,
+    /// The timeout for the first content of a stream, after which the next target is asked. The last
+    /// target has none. Absent: the next target is asked only after a failure.
+    #[serde(default, deserialize_with = "Time::deserialize_some")]
+    #[schemars(with = "Option<Time>", example = &"5s")]
+    pub first_content_timeout: Option<Duration>,
 }
 
 /// An embedded engine.

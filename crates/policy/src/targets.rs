@@ -6,6 +6,7 @@ mod resolve;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use catalog::{Catalog, Family, Model};
 use config::upstream::Protocol;
@@ -41,6 +42,8 @@ pub struct Target {
     pub model: Option<String>,
     /// The relative frequency with which it is tried first.
     pub weight: Option<u32>,
+    /// The timeout for the first content of a stream, unless it is the last target that is asked.
+    pub first_content_timeout: Option<Duration>,
     /// Its place among the targets of its model.
     pub place: usize,
 }
@@ -248,6 +251,7 @@ impl Target {
         backend: Backend::Embedded,
         model: None,
         weight: None,
+        first_content_timeout: None,
         place: 0,
     };
 

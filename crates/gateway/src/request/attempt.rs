@@ -194,9 +194,11 @@ impl TargetFailure {
         }
     }
 
-    /// The end of an attempt at the deadline of its request.
-    fn timeout() -> Self {
+    /// The end of an attempt at the deadline of its request, or at the timeout for its first content, after
+    /// which the next target is tried.
+    fn timeout(may_fall_back: bool) -> Self {
         Self {
+            may_fall_back,
             may_work: true,
             was_cut: true,
             ..Self::fatal(Refusal::timeout())
@@ -220,7 +222,8 @@ pub(crate) fn first_successful_target<A: Dispatch>(
     let deadline = caller.deadline;
     // A model notices that nobody reads its text, and stops.
     let permit = caller.record.permit.as_ref();
-    let may_go_on = !caller.record.stream || permit.is_some_and(Permit::makes_pictures);
+    let streams = caller.record.stream;
+    let may_go_on = !streams || permit.is_some_and(Permit::makes_pictures);
     let received = caller.record.started;
     let trace = caller.record.trace.clone();
     let end = received + state.limits.stream_timeout;
@@ -244,16 +247,22 @@ pub(crate) fn first_successful_target<A: Dispatch>(
                     }),
             };
             let has_alternative = turn.has_alternative;
+            let first_content = target.first_content_timeout;
+            let first_content = first_content.filter(|_| !last && streams);
             number += 1;
             untried = untried.saturating_sub(1);
             record.set_asked(&target);
             let mut report = attempt_report(&target, A::PROTOCOL, received);
             let attempted = {
                 let attempt = pin!(start_redacted(&mut dispatch, &target, turn));
-                in_time(&timer, deadline, end, &record, attempt).await
+                match first_content.map(|timeout| Instant::now() + timeout) {
+                    Some(by) if by < deadline => timer.timeout_at(by, attempt).await,
+                    _ => in_time(&timer, deadline, end, &record, attempt).await,
+                }
             };
             let meta = dispatch.take_meta();
-            let attempted = attempted.unwrap_or_else(|| Err(TargetFailure::timeout()));
+            let may_fall_back = first_content.is_some();
+            let attempted = attempted.unwrap_or_else(|| Err(TargetFailure::timeout(may_fall_back)));
             report.answered_ms = milliseconds(received.elapsed());
             report.upstream_request_id = meta.request_id.as_deref().map(shortened);
             complete(&mut report, &attempted);

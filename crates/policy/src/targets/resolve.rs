@@ -30,6 +30,7 @@ pub(super) fn targets(
                     backend,
                     model: target.model.clone(),
                     weight: target.weight,
+                    first_content_timeout: target.first_content_timeout,
                     place: targets.len(),
                 }),
                 Ok(None) => {}

@@ -141,6 +141,7 @@ fn failure(
         backend: Backend::Upstream(Arc::clone(server)),
         model: None,
         weight: None,
+        first_content_timeout: None,
         place: 0,
     };
     attempt::report_failure(caller.state, &target, &failure.refusal, meta);
