@@ -9,6 +9,7 @@
 mod client;
 mod config;
 pub mod dialects;
+pub mod dice;
 pub mod events;
 pub mod examples;
 mod form;
@@ -20,6 +21,7 @@ pub mod reading;
 mod refusal;
 pub mod requests;
 pub mod rows;
+pub mod strict;
 pub mod upstreams;
 pub mod usage;
 

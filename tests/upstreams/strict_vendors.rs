@@ -1,16 +1,13 @@
 //! Requests that clients of every other protocol may send, before servers that refuse what the real ones
-//! refuse. The servers in `servers` are written from the vendors' pages, and not from the gateway's rules.
-
-mod draws;
-mod servers;
+//! refuse: see `testkit::strict`.
 
 use serde_json::json;
-use simulator::{Play, Protocol, Simulator, honest};
+use simulator::{Play, Simulator, honest};
 use testkit::Config;
+use testkit::dice::Dice;
 use testkit::requests::TEXT_PROTOCOLS;
+use testkit::strict::{self, SERVERS};
 
-use self::draws::Dice;
-use self::servers::SERVERS;
 use crate::GATEWAY;
 
 /// The requests that each server gets from each client.
@@ -39,7 +36,8 @@ fn each_server_refuses_a_request_that_breaks_its_rules() {
 #[test]
 fn no_server_refuses_a_request_of_another_protocol() {
     let simulator = Simulator::start(|request| {
-        let (server, body) = (servers::asked(&request.path), request.json());
+        let number = request.path.split('/').nth(2).unwrap();
+        let (server, body) = (&SERVERS[number.parse::<usize>().unwrap()], request.json());
         match (server.refusal)(&body) {
             None => honest::answer(request),
             Some(why) => Play::json(
@@ -63,22 +61,15 @@ fn no_server_refuses_a_request_of_another_protocol() {
     }
     let gateway = config.start(GATEWAY);
     let seed = std::env::var("SLUICEGATE_TEST_SEED").map_or(0, |seed| seed.parse().unwrap());
-    let mut dice = Dice::new(seed);
+    let mut dice = Dice::new(seed, 0);
     let mut refused = Vec::new();
     for (at, server) in SERVERS.iter().enumerate() {
-        for client in TEXT_PROTOCOLS {
+        let is_other = |client: &&_| **client != server.protocol;
+        for client in TEXT_PROTOCOLS.iter().filter(is_other) {
             for _ in 0..REQUESTS {
-                let mut body = dice.request(client, &format!("s{at}"));
-                // Messages has no way to ask for any JSON, which is refused.
-                if server.protocol == Protocol::Messages
-                    && body["response_format"]["type"] == "json_object"
-                {
-                    body["response_format"] = json!({"type": "text"});
-                }
-                if client == server.protocol {
-                    continue;
-                }
-                let response = gateway.ask(client, &body);
+                let targets = [server.protocol];
+                let body = strict::request(&mut dice, *client, &format!("s{at}"), "A.", &targets);
+                let response = gateway.ask(*client, &body);
                 if response.status != 200 {
                     let sent = simulator.requests().pop().map(|request| request.json());
                     refused.push(format!(

@@ -3,43 +3,48 @@
 use serde_json::{Map, Value, json};
 use simulator::Protocol;
 
-/// A generator of pseudorandom numbers: SplitMix64.
-pub(super) struct Dice(u64);
+use crate::dice::Dice;
+use crate::requests::RED;
 
-impl Dice {
-    pub(super) fn new(seed: u64) -> Self {
-        Self(seed)
+/// Draws a request of a client for this model, which upstreams of these protocols can be sent. Its first text of
+/// the user is `text`.
+pub fn request(
+    dice: &mut Dice,
+    client: Protocol,
+    model: &str,
+    text: &str,
+    upstreams: &[Protocol],
+) -> Value {
+    let mut draws = Draws { dice, text };
+    let mut body = Map::new();
+    body.insert("model".to_owned(), model.into());
+    match client {
+        Protocol::Chat => draws.chat(&mut body),
+        Protocol::Messages => draws.messages(&mut body),
+        _ => draws.responses(&mut body),
     }
-
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((mixed ^ (mixed >> 31)) % bound as u64).unwrap()
+    // Messages has no way to ask for any JSON, which is refused.
+    if upstreams.contains(&Protocol::Messages)
+        && let Some(format) = body.get_mut("response_format")
+        && format["type"] == "json_object"
+    {
+        *format = json!({"type": "text"});
     }
+    body.into()
+}
 
-    fn one<T: Clone>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len())].clone()
-    }
+/// Draws the members of a request.
+struct Draws<'a> {
+    dice: &'a mut Dice,
+    /// The first text of the user.
+    text: &'a str,
+}
 
-    /// A request of a client for this model.
-    pub(super) fn request(&mut self, client: Protocol, model: &str) -> Value {
-        let mut body = Map::new();
-        body.insert("model".to_owned(), model.into());
-        match client {
-            Protocol::Chat => self.chat(&mut body),
-            Protocol::Messages => self.messages(&mut body),
-            _ => self.responses(&mut body),
-        }
-        body.retain(|_, value| !value.is_null());
-        body.into()
-    }
-
+impl Draws<'_> {
     /// Adds one of the values under a name, or none.
     fn maybe(&mut self, body: &mut Map<String, Value>, name: &str, values: &[Value]) {
-        if self.below(3) == 0 {
-            body.insert(name.to_owned(), self.one(values));
+        if self.dice.once_in(3) {
+            body.insert(name.to_owned(), self.dice.one(values).clone());
         }
     }
 
@@ -49,7 +54,7 @@ impl Dice {
         self.maybe(body, "presence_penalty", &[json!(0.5)]);
         self.maybe(body, "frequency_penalty", &[json!(0.5)]);
         self.maybe(body, "seed", &[json!(7)]);
-        self.maybe(body, "stop", &[json!("END"), json!(["a", "b", "c", "d"])]);
+        self.maybe(body, "stop", &[json!("END"), json!(STOPS)]);
         self.maybe(
             body,
             "max_completion_tokens",
@@ -69,7 +74,7 @@ impl Dice {
         self.maybe(body, "metadata", &[json!({"a": "b"})]);
         self.maybe(body, "response_format", &[json!({"type": "json_object"}),
             json!({"type": "json_schema", "json_schema": {"name": "n", "strict": true, "schema": schema()}})]);
-        if self.below(2) == 0 {
+        if self.dice.once_in(2) {
             let tool = |(name, schema): (&str, Value)| json!({"type": "function", "function": {"name": name, "parameters": schema}});
             let tools: Vec<_> = self.tools().into_iter().map(tool).collect();
             body.insert("tools".to_owned(), tools.into());
@@ -88,7 +93,7 @@ impl Dice {
         let call = json!({"id": "call_of_the_first_turn_with_a_long_name_1", "type": "function", "function": {"name": "look_up", "arguments": "{\"a\":1}"}});
         let turns = [
             json!({"role": "system", "content": "Be brief."}),
-            json!({"role": "user", "content": [{"type": "text", "text": "A."}, {"type": "text", "text": "B."}]}),
+            json!({"role": "user", "content": [{"type": "text", "text": self.text}, {"type": "text", "text": "B."}]}),
             json!({"role": "assistant", "content": "Hm.", "reasoning_content": "Thought.", "tool_calls": [call]}),
             json!({"role": "tool", "tool_call_id": "call_of_the_first_turn_with_a_long_name_1", "content": "4 C"}),
             json!({"role": "developer", "content": "Hurry."}),
@@ -99,15 +104,11 @@ impl Dice {
     }
 
     fn messages(&mut self, body: &mut Map<String, Value>) {
-        let limit = self.one(&[900, 4096, 100_000]);
+        let limit = *self.dice.one(&[900, 4096, 100_000]);
         body.insert("max_tokens".to_owned(), limit.into());
         self.maybe(body, "temperature", &[json!(0), json!(0.7), json!(1)]);
         self.maybe(body, "top_k", &[json!(40)]);
-        self.maybe(
-            body,
-            "stop_sequences",
-            &[json!(["END"]), json!(["a", "b", "c", "d"])],
-        );
+        self.maybe(body, "stop_sequences", &[json!(["END"]), json!(STOPS)]);
         self.maybe(body, "metadata", &[json!({"user_id": "x".repeat(149)})]);
         self.maybe(
             body,
@@ -125,7 +126,7 @@ impl Dice {
             &["low", "medium", "high", "xhigh", "max"].map(|effort| json!({"effort": effort})),
         );
         self.maybe(body, "system", &[json!("Be brief."), json!([{"type": "text", "text": "Be brief.", "cache_control": mark()}, {"type": "text", "text": "Be kind."}])]);
-        if self.below(2) == 0 {
+        if self.dice.once_in(2) {
             let tool =
                 |(name, schema): (&str, Value)| json!({"name": name, "input_schema": schema});
             let tools: Vec<_> = self.tools().into_iter().map(tool).collect();
@@ -141,9 +142,9 @@ impl Dice {
                 ],
             );
         }
-        let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": testkit::requests::RED}});
+        let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": RED}});
         let turns = [
-            json!({"role": "user", "content": [{"type": "text", "text": "A.", "cache_control": mark()}, {"type": "text", "text": "B."}]}),
+            json!({"role": "user", "content": [{"type": "text", "text": self.text, "cache_control": mark()}, {"type": "text", "text": "B."}]}),
             json!({"role": "assistant", "content": [
                 {"type": "thinking", "thinking": "Thought.", "signature": "c2VhbA=="}, {"type": "text", "text": "Hm."},
                 {"type": "tool_use", "id": "toolu_1", "name": "look_up", "input": {"a": 1}}]}),
@@ -178,7 +179,7 @@ impl Dice {
         self.maybe(body, "service_tier", &[json!("auto"), json!("flex")]);
         self.maybe(body, "metadata", &[json!({"a": "b"})]);
         self.maybe(body, "store", &[json!(false)]);
-        if self.below(2) == 0 {
+        if self.dice.once_in(2) {
             let tool = |(name, schema): (&str, Value)| json!({"type": "function", "name": name, "parameters": schema});
             let tools: Vec<_> = self.tools().into_iter().map(tool).collect();
             body.insert("tools".to_owned(), tools.into());
@@ -196,7 +197,7 @@ impl Dice {
         }
         let turns = [
             json!({"role": "developer", "content": "Be brief."}),
-            json!({"role": "user", "content": [{"type": "input_text", "text": "A."}]}),
+            json!({"role": "user", "content": [{"type": "input_text", "text": self.text}]}),
             json!({"role": "user", "content": "B."}),
             json!({"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Thought."}], "encrypted_content": "c2VhbA=="}),
             json!({"type": "function_call", "call_id": "call_1", "name": "look_up", "arguments": "{\"a\":1}"}),
@@ -212,18 +213,19 @@ impl Dice {
     fn conversation<const N: usize>(&mut self, turns: [Value; N]) -> Value {
         let is_user = |turn: &Value| turn["role"] == "user";
         let least = 1 + turns.iter().position(is_user).unwrap();
-        let length = least + self.below(N + 1 - least);
+        let length = self.dice.among(least..N + 1);
         turns[..length].to_vec().into()
     }
 
     fn tools(&mut self) -> Vec<(&'static str, Value)> {
-        let odd = self.one(&[
+        let schemas = [
             json!({"type": "object", "properties": {"b": {"type": "array"}}}),
             json!({"type": "object"}),
             json!({"type": "object", "properties": {"b": {"anyOf": [{"type": "string"}, {"type": "null"}]}}, "additionalProperties": false}),
             json!({"properties": {"b": {"type": "integer", "minimum": 1}}}),
-        ]);
-        vec![("look_up", schema()), ("mcp__server__tool-1", odd)]
+        ];
+        let odd = self.dice.one(&schemas);
+        vec![("look_up", schema()), ("mcp__server__tool-1", odd.clone())]
     }
 }
 
@@ -235,4 +237,6 @@ fn mark() -> Value {
     json!({"type": "ephemeral"})
 }
 
+/// As many as every vendor takes. No simulated answer has one of them.
+const STOPS: [&str; 4] = ["END", "###", "</s>", "\n\n"];
 const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];

@@ -1,25 +1,25 @@
 //! Model servers that refuse what the real ones refuse, by their pages and by the reports of users.
 
+use std::fmt;
+
 use serde_json::{Map, Value};
 use simulator::Protocol;
 
 /// A server of a vendor, for one of its models.
-pub(super) struct Server {
-    pub(super) preset: &'static str,
-    pub(super) protocol: Protocol,
-    pub(super) model: &'static str,
+pub struct Server {
+    /// The preset of an upstream that has it.
+    pub preset: &'static str,
+    /// The protocol of its requests.
+    pub protocol: Protocol,
+    /// The model, by the vendor's name for it.
+    pub model: &'static str,
     /// The reason to refuse a request.
-    pub(super) refusal: fn(&Value) -> Option<String>,
+    pub refusal: fn(&Value) -> Option<String>,
 }
 
-/// The server whose requests have this path.
-pub(super) fn asked(path: &str) -> &'static Server {
-    let number = path.split('/').nth(2).unwrap();
-    &SERVERS[number.parse::<usize>().unwrap()]
-}
-
+/// A server for each preset, and for each of its models that has rules of its own.
 #[rustfmt::skip]
-pub(super) const SERVERS: [Server; 30] = [
+pub static SERVERS: [Server; 30] = [
     server("openai", Protocol::Responses, "gpt-4.1", |body| openai(body, false, &[])),
     server("openai", Protocol::Responses, "o4-mini", |body| openai(body, true, &["low", "medium", "high"])),
     server("openai", Protocol::Responses, "gpt-5-mini", |body| openai(body, true, &["minimal", "low", "medium", "high"])),
@@ -51,6 +51,13 @@ pub(super) const SERVERS: [Server; 30] = [
     server("ollama", Protocol::Chat, "qwen3", |body| open(body, &["none", "low", "medium", "high"])),
     server("llama-cpp", Protocol::Chat, "qwen3", |body| open(body, &EFFORTS)),
 ];
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (preset, model) = (self.preset, self.model);
+        write!(f, "{preset}: {model} over {:?}", self.protocol)
+    }
+}
 
 const fn server(
     preset: &'static str,
