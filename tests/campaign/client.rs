@@ -69,6 +69,9 @@ impl ClientRequest {
 }
 
 fn words(fault: &Fault) -> Value {
+    if let Some(strict) = &fault.strict {
+        return strict.asked(fault);
+    }
     match fault.question {
         Question::Text => ask(fault.client, &fault.model, &fault.nonce(), fault.stream),
         question => question.body(fault.client, &fault.model, fault.stream),

@@ -5,9 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use images::Operation;
 use serde_json::{Value, json};
 use simulator::{Play, Protocol};
+use testkit::dice::Dice;
 use testkit::requests::{RED, ask};
-
-use crate::dice::Dice;
 
 /// A request for pictures.
 #[derive(Clone, Copy, Debug)]

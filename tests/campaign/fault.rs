@@ -5,6 +5,7 @@ mod foreign;
 mod http2;
 mod next;
 mod rewrite;
+mod strict;
 
 use std::fmt;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 use simulator::honest::Reply;
 use simulator::scenario::{self, Scenario};
 use simulator::{Cut, Play, Protocol, Request, honest};
+use testkit::dice::Dice;
 use testkit::requests::Question;
 use testkit::upstreams::BENT;
 
@@ -20,7 +22,7 @@ pub(crate) use self::foreign::Foreign;
 pub(crate) use self::http2::Http2;
 pub(crate) use self::next::{Next, Place, either, other};
 use self::rewrite::Rewrite;
-use crate::dice::Dice;
+pub(crate) use self::strict::{OTHER_VENDOR, Strict, VENDOR, VENDORS, Vendors};
 use crate::drawing::Drawing;
 
 /// One fault.
@@ -45,6 +47,8 @@ pub(crate) struct Fault {
     pub(crate) is_hurried: bool,
     /// The target that is tried if the first one fails.
     pub(crate) next: Option<Next>,
+    /// For a request whose upstreams are strict vendors.
+    pub(crate) strict: Option<Strict>,
     /// A request that runs at the same time, and that nothing happens to.
     pub(crate) bystander: Option<Box<Self>>,
 }
@@ -152,13 +156,12 @@ impl Fault {
     /// Draws the fault of this number in the campaign of this seed.
     pub(crate) fn draw(seed: u64, number: u64) -> Self {
         let dice = &mut Dice::new(seed, number);
-        let client = *dice.one(&PROTOCOLS);
-        let upstream = if client == Protocol::Images {
-            client
-        } else {
-            *dice.one(&PROTOCOLS[..3])
+        let strict = Strict::draw(seed, number);
+        let (client, upstream) = match &strict {
+            Some(strict) => (strict.client, strict.protocol(Place::First)),
+            None => protocols(dice),
         };
-        let question = if client == Protocol::Images {
+        let question = if client == Protocol::Images || strict.is_some() {
             Question::Text
         } else {
             *dice.one(&Question::ALL)
@@ -178,6 +181,7 @@ impl Fault {
             http2: None,
             is_hurried: dice.once_in(2),
             next: None,
+            strict,
             bystander: None,
         };
         if let Kind::Foreign(foreign) = fault.kind {
@@ -186,10 +190,11 @@ impl Fault {
             fault.stream = foreign.streams();
             fault.question = Question::Text;
             fault.drawing = Drawing::SINGLE;
+            fault.strict = None;
         }
         fault.next = Next::draw(dice, &fault);
         fault.is_hurried &= !fault.holds();
-        fault.model = next::model(fault.upstream, fault.next.as_ref());
+        fault.model = next::model(&fault);
         fault.http2 = Http2::draw(dice);
         if !fault.kind.is_of_process() && dice.once_in(4) {
             fault.bystander = Some(Box::new(fault.bystander(dice)));
@@ -217,6 +222,7 @@ impl Fault {
             kind: Kind::Nothing,
             pace,
             next: None,
+            strict: None,
             bystander: None,
             ..self.clone()
         }
@@ -224,16 +230,17 @@ impl Fault {
 
     /// Its name in the summary.
     pub(crate) fn name(&self) -> &'static str {
-        if self.next.is_some() {
-            "two targets"
-        } else {
-            self.kind.name()
+        match (&self.strict, &self.next) {
+            (Some(_), None) => "strict vendor",
+            (Some(_), Some(_)) => "two strict vendors",
+            (None, Some(_)) => "two targets",
+            (None, None) => self.kind.name(),
         }
     }
 
     /// The text of the request, which the reply repeats.
     pub(crate) fn nonce(&self) -> String {
-        format!("nonce-{:08x}", self.number)
+        nonce(self.number)
     }
 
     /// Returns true if a request has its text.
@@ -241,8 +248,14 @@ impl Fault {
         String::from_utf8_lossy(&request.body).contains(&self.nonce())
     }
 
-    /// The upstream's behaviour.
+    /// The upstream's behaviour. A strict vendor refuses a request before anything else can happen to it.
     pub(crate) fn play(&self, request: &Request) -> Play {
+        let strict = self.strict.as_ref();
+        let refused = strict.and_then(|strict| strict.refused(request));
+        refused.unwrap_or_else(|| self.play_kind(request))
+    }
+
+    fn play_kind(&self, request: &Request) -> Play {
         match &self.kind {
             Kind::Scenario(scenario) => scenario.play(request),
             Kind::Foreign(foreign) => self.paced(foreign.play()),
@@ -323,6 +336,21 @@ impl Fault {
             play.paced(self.pace.pause)
         }
     }
+}
+
+/// Draws the protocols of a client and an upstream.
+fn protocols(dice: &mut Dice) -> (Protocol, Protocol) {
+    let client = *dice.one(&PROTOCOLS);
+    if client == Protocol::Images {
+        (client, client)
+    } else {
+        (client, *dice.one(&PROTOCOLS[..3]))
+    }
+}
+
+/// The text of the request with this number.
+fn nonce(number: u64) -> String {
+    format!("nonce-{number:08x}")
 }
 
 impl Kind {
@@ -680,7 +708,7 @@ pub(crate) mod planted {
                 pause: Duration::ZERO,
             };
             let drawn = Self::draw(1, 7);
-            Self {
+            let mut planted = Self {
                 client,
                 upstream,
                 stream,
@@ -689,11 +717,14 @@ pub(crate) mod planted {
                 pace,
                 http2: None,
                 is_hurried: false,
-                model: next::model(upstream, None),
+                model: String::new(),
                 next: None,
+                strict: None,
                 bystander: None,
                 ..drawn
-            }
+            };
+            planted.model = next::model(&planted);
+            planted
         }
 
         /// The same with a pause before each piece of the response.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tokio::runtime::{Builder, Runtime};
 
-use crate::fault::{Fault, Kind};
+use crate::fault::{Fault, Kind, Vendors};
 use crate::harness::Harness;
 use crate::judge::{Verdict, judge};
 use crate::{log, panics};
@@ -13,13 +13,18 @@ use crate::{log, panics};
 /// A gateway for a block of faults, replaced by a new one after the block or when it has ended.
 pub(crate) struct Gateways<'a> {
     key: &'a Path,
+    vendors: Vendors,
     current: Option<(Runtime, Harness)>,
 }
 
 impl<'a> Gateways<'a> {
-    /// Starts without a gateway; the key for its upstreams is in the file `key`.
-    pub(crate) fn new(key: &'a Path) -> Self {
-        Self { key, current: None }
+    /// Starts without a gateway for this block; the key for its upstreams is in the file `key`.
+    pub(crate) fn new(key: &'a Path, seed: u64, block: u64) -> Self {
+        Self {
+            key,
+            vendors: Vendors::of_block(seed, block),
+            current: None,
+        }
     }
 
     /// Runs a fault against the gateway; returns violations as a message.
@@ -30,7 +35,7 @@ impl<'a> Gateways<'a> {
                 .start_paused(true)
                 .build()
                 .unwrap();
-            let harness = Harness::new(self.key);
+            let harness = Harness::new(self.key, self.vendors);
             (runtime, harness)
         });
         log::take();

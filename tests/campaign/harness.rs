@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
 use upstream::{BoxFuture, Connection, Dial, Network};
 
-use crate::fault::{Fault, Kind, Place, either, other};
+use crate::fault::{Fault, Kind, OTHER_VENDOR, Place, VENDOR, VENDORS, Vendors, either, other};
 use crate::metrics::{Counted, Metrics};
 use crate::pipe::{Count, Recorder, Tape, pair};
 use crate::upstream_response::UpstreamResponse;
@@ -109,8 +109,8 @@ struct Pending {
 }
 
 impl Harness {
-    /// A gateway whose key for its upstreams is in this file.
-    pub(crate) fn new(key: &Path) -> Self {
+    /// A gateway with these vendors, whose key for its upstreams is in this file.
+    pub(crate) fn new(key: &Path, vendors: Vendors) -> Self {
         let held = Count::default();
         let shared = Arc::new_cyclic(|shared| {
             let shared = Weak::<Shared>::clone(shared);
@@ -134,7 +134,7 @@ impl Harness {
             dialer: Arc::new(Dialer(Arc::clone(&shared))),
             ..Network::default()
         };
-        let gateway = EmbeddedGateway::new(&config(key), network)
+        let gateway = EmbeddedGateway::new(&config(key, vendors), network)
             .unwrap_or_else(|error| panic!("the configuration: {error}"));
         Self {
             gateway,
@@ -307,8 +307,8 @@ impl Dial for Dialer {
 
 /// Two upstreams for each protocol, each at an address of its own. Every other one is the second
 /// target of models, and has a model of its own.
-fn config(key: &Path) -> String {
-    let target = |name: &str| format!("{{ upstream = \"{name}\", model = \"{UPSTREAM_MODEL}\" }}");
+fn config(key: &Path, vendors: Vendors) -> String {
+    let target = |name: &str| target(name, UPSTREAM_MODEL);
     let mut config = Config::new(LIMITS);
     for (host, protocol) in (1..).zip(PROTOCOLS) {
         let url = |host| format!("http://127.0.0.{host}:80/v1");
@@ -324,7 +324,34 @@ fn config(key: &Path) -> String {
             .join(", ");
         config = config.model(&either(first, second), first, &format!("[{targets}]"));
     }
-    config.text(key)
+    with_vendors(config, vendors).text(key)
+}
+
+/// Adds both vendors, each at an address of its own, a model of the first one, and a model of both.
+fn with_vendors(mut config: Config, vendors: Vendors) -> Config {
+    let places = [
+        (Place::First, VENDOR, 1),
+        (Place::Second, OTHER_VENDOR, 1 + OTHERS),
+    ];
+    let targets = places.map(|(place, name, _)| target(name, vendors.at(place).model));
+    for (place, name, host) in places {
+        let server = vendors.at(place);
+        let (url, preset) = (
+            format!("http://127.0.1.{host}:80/v1"),
+            format!("preset = \"{}\"", server.preset),
+        );
+        config = config.upstream(name, server.protocol, &url, &preset);
+    }
+    let [first, both] =
+        [&targets[..1], &targets].map(|targets| format!("[{}]", targets.join(", ")));
+    config
+        .model(VENDOR, Protocol::Chat, &first)
+        .model(VENDORS, Protocol::Chat, &both)
+}
+
+/// A target of a model, as TOML.
+fn target(upstream: &str, model: &str) -> String {
+    format!("{{ upstream = \"{upstream}\", model = \"{model}\" }}")
 }
 
 /// The protocols of two targets of a model.

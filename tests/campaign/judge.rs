@@ -12,7 +12,7 @@ use testkit::reading::Reading;
 use testkit::requests::protocol_name;
 use testkit::{assert_private, check_response_headers};
 
-use crate::fault::{Fault, Kind, Place, other};
+use crate::fault::{Fault, Kind, OTHER_VENDOR, Place, VENDOR, other};
 use crate::harness::{Exchange, Leftovers, Observed};
 use crate::metrics::Counted;
 use crate::upstream_response::UpstreamResponse;
@@ -175,10 +175,11 @@ impl<'a> Case<'a> {
 
     /// The name of the upstream that got the request last.
     fn server(&self) -> String {
-        if self.fell_back() {
-            other(self.fault.upstream)
-        } else {
-            protocol_name(self.fault.upstream).to_owned()
+        match (self.fell_back(), &self.fault.strict) {
+            (false, None) => protocol_name(self.fault.upstream).to_owned(),
+            (false, Some(_)) => VENDOR.to_owned(),
+            (true, None) => other(self.fault.upstream),
+            (true, Some(_)) => OTHER_VENDOR.to_owned(),
         }
     }
 

@@ -17,6 +17,9 @@
 //! - *Not reached* is an upstream that refuses the connection or does not accept it.
 //! - *Process leaves* is a graceful shutdown, and *process ends* the deadline of one.
 //! - Of *two targets*, the first has one of these faults, and the second mostly none.
+//! - A *strict vendor* refuses what the real one refuses; a client of another protocol sends it a request at random,
+//!   and any of these faults may happen. Neither it nor the second of *two strict vendors* may refuse the request that
+//!   the gateway makes from it.
 //!
 //! Its columns count the outcomes for the client: see [`judge::Verdict`]. `shares` compares them
 //! with the shares of outcomes in `expected.toml`, which `--write` writes. The mutations
@@ -26,7 +29,6 @@
 #![allow(clippy::unwrap_used, reason = "a campaign fails where it stands")]
 
 mod client;
-mod dice;
 mod drawing;
 mod fault;
 mod gateways;
@@ -162,7 +164,7 @@ fn run_all(arguments: &Arguments, key: &Path) -> Summary {
 
 /// Runs the block of faults that begins with this one.
 fn run_block(arguments: &Arguments, first: u64, summary: &mut Summary, key: &Path) {
-    let mut gateways = Gateways::new(key);
+    let mut gateways = Gateways::new(key, arguments.seed, first / BLOCK);
     for number in first..arguments.faults.min(first + BLOCK) {
         let fault = Fault::draw(arguments.seed, number);
         match gateways.run(&fault) {
@@ -185,7 +187,7 @@ fn run_block(arguments: &Arguments, first: u64, summary: &mut Summary, key: &Pat
 /// Runs one fault and prints all details. The faults before it in its block are run too, so that
 /// the gateway is in the same state.
 fn print_details(arguments: &Arguments, number: u64, key: &Path) -> ExitCode {
-    let mut gateways = Gateways::new(key);
+    let mut gateways = Gateways::new(key, arguments.seed, number / BLOCK);
     for before in number - number % BLOCK..number {
         // Their results are printed on request only.
         let _ = gateways.run(&Fault::draw(arguments.seed, before));

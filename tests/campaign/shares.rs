@@ -209,7 +209,7 @@ mod tests {
     /// Two samples of one share, drawn a million times, never differ by more than the tolerance.
     #[test]
     fn chance_alone_is_no_deviation() {
-        let dice = &mut crate::dice::Dice::new(1, 1);
+        let dice = &mut testkit::dice::Dice::new(1, 1);
         for (share, trials) in [
             (0_usize, 900_u64),
             (1, 900),

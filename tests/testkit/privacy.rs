@@ -90,8 +90,8 @@ const REQUEST_HEADERS: [&str; 6] = [
 ];
 /// Headers that an upstream of Messages may see in addition; the first one has its key.
 const MESSAGES_REQUEST_HEADERS: [&str; 3] = ["x-api-key", "anthropic-version", "anthropic-beta"];
-/// The same for every other upstream.
-const KEY_HEADERS: [&str; 1] = ["authorization"];
+/// The same for every other upstream: its key, and a hash of the conversation for xAI.
+const KEY_HEADERS: [&str; 2] = ["authorization", "x-grok-conv-id"];
 /// Response headers that clients may see.
 const RESPONSE_HEADERS: [&str; 14] = [
     "cache-control",

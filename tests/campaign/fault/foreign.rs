@@ -4,8 +4,7 @@ use std::sync::OnceLock;
 
 use simulator::{Cut, Framing, Play, Protocol};
 use testkit::dialects::{Case, Ends, Mode, Owed};
-
-use crate::dice::Dice;
+use testkit::dice::Dice;
 
 /// An answer of a real server, and the client that requests it.
 #[derive(Clone, Copy, Debug)]

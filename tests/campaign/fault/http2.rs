@@ -1,7 +1,8 @@
 //! The clients that speak HTTP/2.
 
+use testkit::dice::Dice;
+
 use super::{Fault, Kind, Leave, Spot};
-use crate::dice::Dice;
 
 /// The frames that a client sends on its HTTP/2 connection beside its request.
 #[derive(Clone, Copy, Debug)]

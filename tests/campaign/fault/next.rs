@@ -1,11 +1,11 @@
 //! The targets of the requested model: the second is tried if the first one fails.
 
 use simulator::{Cut, Protocol};
+use testkit::dice::Dice;
 use testkit::requests::protocol_name;
 
 use super::rewrite::Rewrite;
-use super::{CUTS, Fault, HOLLOWS, Kind, PROTOCOLS, Spot};
-use crate::dice::Dice;
+use super::{CUTS, Fault, HOLLOWS, Kind, PROTOCOLS, Spot, VENDOR, VENDORS};
 
 /// The second target of a model, and the failure there.
 #[derive(Clone, Debug)]
@@ -28,10 +28,10 @@ impl Next {
         let is_of_client = matches!(fault.kind, Kind::Leaves(..) | Kind::Upload(..));
         let has_none =
             is_of_client || fault.kind.is_of_process() || matches!(fault.kind, Kind::Foreign(_));
-        let upstream = if fault.client == Protocol::Images {
-            fault.client
-        } else {
-            *dice.one(&PROTOCOLS[..3])
+        let upstream = match &fault.strict {
+            Some(strict) => strict.protocol(Place::Second),
+            None if fault.client == Protocol::Images => fault.client,
+            None => *dice.one(&PROTOCOLS[..3]),
         };
         let kind = Self::kind(dice, upstream);
         (is_drawn && !has_none).then_some(Self { upstream, kind })
@@ -56,17 +56,22 @@ impl Fault {
         let mut fault = self.clone();
         if let (Place::Second, Some(next)) = (place, &self.next) {
             (fault.upstream, fault.kind) = (next.upstream, next.kind.clone());
+            if let Some(strict) = &mut fault.strict {
+                strict.place = place;
+            }
         }
         fault
     }
 }
 
-/// The name of the model with these targets.
-pub(crate) fn model(first: Protocol, next: Option<&Next>) -> String {
-    next.map_or_else(
-        || protocol_name(first).to_owned(),
-        |next| either(first, next.upstream),
-    )
+/// The name of the model with the targets of a fault.
+pub(super) fn model(fault: &Fault) -> String {
+    match (&fault.strict, &fault.next) {
+        (Some(_), None) => VENDOR.to_owned(),
+        (Some(_), Some(_)) => VENDORS.to_owned(),
+        (None, None) => protocol_name(fault.upstream).to_owned(),
+        (None, Some(next)) => either(fault.upstream, next.upstream),
+    }
 }
 
 /// The name of the model whose targets are the upstream of the first protocol, and another one of

@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 use simulator::{Play, Protocol};
-
-use crate::dice::Dice;
+use testkit::dice::Dice;
 
 /// A change of the content of a complete reply, after which it may no longer be a success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

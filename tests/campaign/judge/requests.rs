@@ -1,13 +1,14 @@
 //! Checks the upstream requests, and their number.
 
-use simulator::Protocol;
+use simulator::{Protocol, Request};
 use testkit::events::events;
 use testkit::reading::{End, Reading};
 use testkit::requests::{Question, path};
+use testkit::strict::Server;
 use testkit::{CLIENT_KEY, Response, UPSTREAM_MODEL, check_request_headers};
 
 use super::{Case, Verdict};
-use crate::fault::{Fault, Kind, Place};
+use crate::fault::{Fault, Kind, Place, Strict};
 use crate::harness::{Exchange, Observed};
 use crate::http2;
 use crate::upstream_response::UpstreamResponse;
@@ -93,7 +94,10 @@ fn check_request(fault: &Fault, exchange: &Exchange) {
         ("POST", owed),
         "another path"
     );
-    assert_eq!(request.model(), UPSTREAM_MODEL, "another model");
+    match &fault.strict {
+        None => assert_eq!(request.model(), UPSTREAM_MODEL, "another model"),
+        Some(strict) => check_strict(strict, request),
+    }
     assert_eq!(request.streams(), fault.stream, "a stream, or none");
     if fault.question == Question::Text || fault.client == Protocol::Images {
         let body = String::from_utf8_lossy(&request.body);
@@ -101,6 +105,16 @@ fn check_request(fault: &Fault, exchange: &Exchange) {
             body.contains(&fault.nonce()),
             "the request of another client: {body}"
         );
+    }
+}
+
+/// A strict vendor refuses nothing that the gateway makes of the request of a client of another protocol.
+fn check_strict(strict: &Strict, request: &Request) {
+    let Server { preset, model, .. } = strict.server();
+    assert_eq!(request.model(), *model, "another model");
+    if let Some(why) = strict.refusal(request) {
+        let body = String::from_utf8_lossy(&request.body);
+        panic!("{preset} refuses a request for {model}, for {why}: {body}");
     }
 }
 

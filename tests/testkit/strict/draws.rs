@@ -238,5 +238,5 @@ fn mark() -> Value {
 }
 
 /// As many as every vendor takes. No simulated answer has one of them.
-const STOPS: [&str; 4] = ["END", "###", "</s>", "\n\n"];
+const STOPS: [&str; 4] = ["END", "###", "</s>", "STOP"];
 const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];

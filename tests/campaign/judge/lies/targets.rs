@@ -1,7 +1,7 @@
-//! Planted violations of requests with two targets, and of requests at the same time.
+//! Planted violations of requests with two targets, of requests for strict vendors, and of requests at the same time.
 
 use super::*;
-use crate::fault::{Next, either, other};
+use crate::fault::{Fault, Next, OTHER_VENDOR, Strict, VENDOR, VENDORS, either, other};
 
 /// A stream of Chat whose first target has failed with a 500 twice, and whose second one answers.
 fn fallen_back() -> Sample {
@@ -55,6 +55,60 @@ fn refused_twice() -> Sample {
 fn no_target_is_left_out() {
     lies! { refused_twice => Refused;
         "the second target was not asked": |it| it.observed.exchanges.truncate(1);
+    }
+}
+
+/// The body of a request for this model of a vendor, with these members beside.
+fn asks(fault: &Fault, model: &str, members: &str) -> Vec<u8> {
+    let (stream, text) = (fault.stream, fault.nonce());
+    let messages = format!(r#"[{{"role":"user","content":"{text}"}}]"#);
+    format!(r#"{{"model":"{model}","stream":{stream},{members}"messages":{messages}}}"#).into()
+}
+
+/// Replaces the request for this target.
+fn asks_for(sample: &mut Sample, at: usize, model: &str, members: &str) {
+    let body = asks(&sample.fault, model, members);
+    sample.observed.exchanges[at].request.body = body.into();
+}
+
+/// A reply of xAI's server, translated for a client of Messages.
+fn of_strict_vendor() -> Sample {
+    let mut sample = Sample::reply();
+    sample.fault.strict = Some(Strict::planted(["grok-4", "kimi-k2.6"]));
+    sample.fault.model = VENDOR.to_owned();
+    sample.change_response("\"chat\"", "\"vendor\"");
+    sample.log = line(VENDOR, VENDOR);
+    asks_for(&mut sample, 0, "grok-4", r#""temperature":0.5,"#);
+    sample
+}
+
+/// A stream of Moonshot's server, after xAI's has failed with a 500 twice.
+fn of_second_vendor() -> Sample {
+    let mut sample = fallen_back();
+    sample.fault.strict = Some(Strict::planted(["grok-4", "kimi-k2.6"]));
+    sample.fault.model = VENDORS.to_owned();
+    sample.change_response("chat-or-chat", VENDORS);
+    sample.log = line(VENDORS, OTHER_VENDOR);
+    for (at, model) in [(0, "grok-4"), (1, "grok-4"), (2, "kimi-k2.6")] {
+        asks_for(&mut sample, at, model, "");
+    }
+    sample
+}
+
+/// A server that refuses what its vendor's does is asked for nothing that it refuses, and neither is the second one,
+/// which refuses something else.
+#[test]
+fn refusals_of_vendors_are_lies() {
+    lies! { of_strict_vendor => Reply;
+        "xai refuses a request for grok-4, for presence_penalty": |it|
+            asks_for(it, 0, "grok-4", r#""presence_penalty":1,"#);
+        "another model": |it| asks_for(it, 0, "their-model", "");
+        "no ' target=\"vendor\"'": |it| it.log = line(VENDOR, OTHER_VENDOR);
+    }
+    lies! { of_second_vendor => StreamWhole;
+        "xai refuses a request for grok-4, for stop": |it| asks_for(it, 1, "grok-4", r#""stop":"END","#);
+        "moonshot refuses a request for kimi-k2.6, for temperature": |it|
+            asks_for(it, 2, "kimi-k2.6", r#""temperature":0.5,"#);
     }
 }
 
