@@ -149,12 +149,12 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Returns true if the process has ended before it began a request over HTTP/2: the connection is closed
+    /// Returns true if the process has ended or begun to leave before it began a request over HTTP/2: the connection is closed
     /// without a response, and the client may send the request elsewhere
     /// (<https://www.rfc-editor.org/rfc/rfc9113#section-6.8>). Such a request is counted nowhere.
     fn is_unprocessed(&self) -> bool {
         let observed = self.observed;
-        matches!(self.drawn.kind, Kind::Shutdown(_))
+        self.drawn.kind.is_of_process()
             && self.drawn.http2.is_some()
             && observed.client.response.is_none()
             && observed.exchanges.is_empty()
