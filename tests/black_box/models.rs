@@ -99,3 +99,74 @@ fn errors_have_the_shape_of_the_clients_protocol() {
         (&json!("error"), &json!("not_found_error"))
     );
 }
+
+/// The members of [Anthropic](https://platform.claude.com/docs/en/api/models/list), which its SDKs read
+/// without a check, and those of OpenRouter and vLLM, which the clients of OpenAI's protocols read.
+#[test]
+fn the_list_has_the_facts_of_models_and_the_check_names_the_unknown_ones() {
+    let server = GATEWAY.start_by(GATEWAY.command(), Some(WITH_FACTS));
+    let coder = server.get(TEXT, "/v1/models/coder").json();
+    for (name, value) in [
+        ("max_input_tokens", json!(262_144)),
+        ("context_length", json!(262_144)),
+        ("max_model_len", json!(262_144)),
+        ("max_output_tokens", json!(32_768)),
+        ("max_tokens", json!(32_768)),
+        ("supported_parameters", json!(["tools", "tool_choice"])),
+        ("lifecycle", json!("deprecated")),
+        ("retires_at", json!("2027-10-01T00:00:00Z")),
+        ("shutdown_date", json!("2027-10-01")),
+    ] {
+        assert_eq!(coder[name], value, "{name}");
+    }
+    assert_eq!(
+        coder["capabilities"]["image_input"],
+        json!({"supported": true})
+    );
+    let plain = server.get(TEXT, "/v1/models/plain").json();
+    let members: Vec<_> = plain.as_object().unwrap().keys().collect();
+    let known = [
+        "id",
+        "object",
+        "created",
+        "owned_by",
+        "type",
+        "display_name",
+        "created_at",
+        "lifecycle",
+    ];
+    assert_eq!(members, known, "unknown facts are absent");
+
+    let file = GATEWAY.file("sluicegate.toml", WITH_FACTS);
+    let mut command = GATEWAY.command();
+    let output = command.args(["check", "--config"]).arg(&file.0).output();
+    let report = String::from_utf8(output.unwrap().stdout).unwrap();
+    let note = "note: clients cannot see max_input_tokens, max_output_tokens, input_modalities, \
+                output_modalities, capabilities of plain\n";
+    assert!(report.contains(note), "{report}");
+}
+
+/// A model with facts of its own and of its name at the upstream, and one without any.
+const WITH_FACTS: &str = r#"
+[facts.qwen3-coder]
+max_input_tokens = 262144
+max_output_tokens = 65536
+
+[[upstreams]]
+name = "nowhere"
+protocol = "chat"
+base_url = "http://127.0.0.1:1/v1"
+
+[[models]]
+id = "coder"
+family = "text"
+protocols = ["chat"]
+facts = { max_output_tokens = 32768, input_modalities = ["text", "image"], output_modalities = ["text"], capabilities = ["tools"], retires_at = "2027-10-01T00:00:00Z" }
+targets = [{ upstream = "nowhere", model = "qwen3-coder" }]
+
+[[models]]
+id = "plain"
+family = "text"
+protocols = ["chat"]
+targets = [{ upstream = "nowhere" }]
+"#;

@@ -4,11 +4,15 @@
 //! See <https://platform.openai.com/docs/api-reference/models> and
 //! <https://docs.anthropic.com/en/api/models-list>.
 
+mod capabilities;
+mod facts;
+
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use wire::{ApiError, Path, Violations};
 
+use self::facts::ListedFacts;
 use crate::catalog::not_found;
 use crate::{Catalog, Model, Protocol};
 
@@ -49,9 +53,12 @@ pub struct Entry {
     /// The creation time in RFC 3339 format.
     #[schemars(extend("format" = "date-time"))]
     pub created_at: String,
-    /// `active`.
-    #[schemars(extend("const" = "active"))]
+    /// `active`, or `deprecated` if the end of the model is announced.
+    #[schemars(extend("enum" = ["active", "deprecated"]))]
     pub lifecycle: &'static str,
+    /// The limits and capabilities.
+    #[serde(flatten)]
+    pub facts: ListedFacts,
 }
 
 /// Pagination parameters of a list request. The default requests all models.
@@ -138,7 +145,13 @@ impl From<&Model> for Entry {
             created_at: Timestamp::from_second(model.created)
                 .unwrap_or_default()
                 .to_string(),
-            lifecycle: "active",
+            // Anthropic's `active` is for models without an announced end. A retired one is no longer
+            // served, so that it is not in the configuration.
+            lifecycle: match (model.facts.deprecated_at, model.facts.retires_at) {
+                (None, None) => "active",
+                _ => "deprecated",
+            },
+            facts: ListedFacts::from(&model.facts),
         }
     }
 }

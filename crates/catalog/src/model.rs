@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub use self::allowed::Allowed;
+use crate::Facts;
 
 /// A model offered by the gateway.
 ///
@@ -45,8 +46,11 @@ pub struct Model {
     pub reasoning: bool,
     /// The features that requests may use although the gateway itself does not serve them. Every
     /// target of the model has to be a server of the request's protocol.
-    #[schemars(default, example = ["n"])]
+    #[schemars(default, extend("examples" = [["n"]]))]
     pub allow: BTreeSet<Allowed>,
+    /// Its limits and capabilities, as clients see them. Absent ones are those of `[facts]`.
+    #[schemars(default)]
+    pub facts: Facts,
 }
 
 impl Model {
@@ -68,6 +72,7 @@ impl Model {
             string_input: false,
             reasoning: false,
             allow: BTreeSet::new(),
+            facts: Facts::default(),
             id,
         }
     }
@@ -242,6 +247,8 @@ wire::read_objects! {
         reasoning: bool,
         #[serde(default)]
         allow: BTreeSet<Allowed>,
+        #[serde(default)]
+        facts: Facts,
     }
 }
 
@@ -255,6 +262,7 @@ impl From<Settings> for Model {
             string_input: settings.string_input,
             reasoning: settings.reasoning,
             allow: settings.allow,
+            facts: settings.facts,
             ..model
         }
     }

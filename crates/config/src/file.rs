@@ -1,10 +1,11 @@
 //! The configuration file: TOML. Unknown keys are rejected and all problems are reported at once.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use auth::Entry;
-use catalog::{Catalog, Model};
+use catalog::{Catalog, Facts, Model};
 use quota::PriceEntry;
 use schemars::JsonSchema;
 use serde::de::Error as _;
@@ -53,6 +54,10 @@ pub struct Config {
     pub keys: Vec<Key>,
     /// The models. Absent: the ten built-in ones.
     pub models: Option<Vec<ModelEntry>>,
+    /// The facts of models, by the name that clients or a model server have for each one. The facts
+    /// are those of `models.facts`.
+    #[schemars(extend("examples" = [{"qwen3-coder": {"max_input_tokens": 262_144}}]))]
+    pub facts: BTreeMap<String, Facts>,
     /// The model servers that can be targets of models.
     pub upstreams: Vec<Upstream>,
     /// The embedded text engine.
@@ -83,6 +88,7 @@ impl Default for Config {
             state: State::default(),
             keys: Vec::new(),
             models: None,
+            facts: BTreeMap::new(),
             upstreams: Vec::new(),
             text_engine: TextEngineConfig::default(),
             image_engine: ImageEngineConfig::default(),
@@ -237,13 +243,37 @@ impl Config {
         rules(&self.quotas).map_err(ConfigError::new)
     }
 
-    /// Returns its models, or the ten built-in ones.
+    /// Returns its models with their facts, or the ten built-in ones.
     pub fn catalog(&self) -> Result<Catalog, ConfigError> {
-        match &self.models {
-            None => Ok(Catalog::builtin()),
-            Some(models) => Catalog::new(models.iter().map(|entry| entry.model.clone()).collect())
-                .map_err(ConfigError::new),
-        }
+        let Some(models) = &self.models else {
+            return Ok(Catalog::builtin());
+        };
+        let models = models.iter().map(|entry| {
+            let mut model = entry.model.clone();
+            model.facts = self.facts_of_model(entry);
+            model
+        });
+        Catalog::new(models.collect()).map_err(ConfigError::new)
+    }
+
+    /// Returns the facts of a model: its own ones, else those of its name, and else those on which
+    /// clients can rely whichever of its targets answers.
+    fn facts_of_model(&self, entry: &ModelEntry) -> Facts {
+        let of_target = |target| self.facts_of_target(&entry.model, target);
+        let mut targets = entry.targets.iter().map(of_target);
+        let first = targets.next().unwrap_or_default();
+        let of_targets = targets.fold(first, |either, facts| either.of_either(&facts));
+        let named = self.facts.get(&entry.model.id).cloned();
+        let own = entry.model.facts.clone();
+        own.or(&named.unwrap_or_default()).or(&of_targets)
+    }
+
+    /// Returns the facts of a model at one of its targets, by the name that it has there. They are
+    /// unknown at an embedded engine.
+    pub fn facts_of_target(&self, model: &Model, target: &Target) -> Facts {
+        let name = target.model.as_ref().unwrap_or(&model.id);
+        let facts = target.upstream.as_ref().and_then(|_| self.facts.get(name));
+        facts.cloned().unwrap_or_default()
     }
 }
 
@@ -279,5 +309,68 @@ mod tests {
             "{error}"
         );
         assert!(!error.contains("secr"), "{error}");
+    }
+
+    #[test]
+    fn facts_come_from_the_model_its_name_and_its_targets() {
+        let text = r#"
+            [facts.named]
+            max_input_tokens = 100000
+            max_output_tokens = 4000
+
+            [facts.small]
+            max_input_tokens = 8192
+            max_output_tokens = 2048
+            capabilities = ["tools", "thinking"]
+            retires_at = "2027-01-01T00:00:00Z"
+
+            [facts.large]
+            max_input_tokens = 32768
+            capabilities = ["structured_outputs", "tools"]
+            retires_at = "2026-12-01T00:00:00Z"
+
+            [[models]]
+            id = "named"
+            family = "text"
+            protocols = ["chat"]
+            facts = { max_output_tokens = 1000 }
+            targets = [{ upstream = "u", model = "small" }]
+
+            [[models]]
+            id = "either"
+            family = "text"
+            protocols = ["chat"]
+            targets = [{ upstream = "u", model = "large" }, { upstream = "v", model = "small" }]
+
+            [[models]]
+            id = "perhaps"
+            family = "text"
+            protocols = ["chat"]
+            targets = [{ upstream = "u", model = "large" }, { engine = "local" }]
+        "#;
+        let catalog = Config::parse(text).unwrap().catalog().unwrap();
+        let facts = |id: &str| toml::to_string(&catalog.find(id).unwrap().facts).unwrap();
+        assert_eq!(
+            facts("named"),
+            "max_input_tokens = 100000\nmax_output_tokens = 1000\n\
+             capabilities = [\"tools\", \"thinking\"]\nretires_at = \"2027-01-01T00:00:00Z\"\n"
+        );
+        assert_eq!(
+            facts("either"),
+            "max_input_tokens = 8192\ncapabilities = [\"tools\"]\nretires_at = \"2026-12-01T00:00:00Z\"\n"
+        );
+        assert_eq!(facts("perhaps"), "retires_at = \"2026-12-01T00:00:00Z\"\n");
+    }
+
+    #[test]
+    fn unknown_and_impossible_facts_are_refused() {
+        for (facts, expected) in [
+            ("max_input_tokens = 0", "nonzero"),
+            ("max_tokens = 1", "unknown field `max_tokens`"),
+            ("capabilities = [\"magic\"]", "unknown variant `magic`"),
+        ] {
+            let error = Config::parse(&format!("[facts.m]\n{facts}")).unwrap_err();
+            assert!(error.to_string().contains(expected), "{error}");
+        }
     }
 }

@@ -141,6 +141,12 @@ enum PricesCommand {
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
+    /// Print the limits, the media and the last days of the models of that list as [facts].
+    Facts {
+        /// A copy of its model_prices_and_context_window.json.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
 }
 
 /// The entry point of the `sluicegate` binary.
@@ -183,10 +189,13 @@ fn run(command: Command) -> Result<(), ConfigError> {
         Command::Usage(report) => report.run(),
         Command::Limits(report) => report.run(),
         Command::Explain(explain) => explain.run(),
-        Command::Prices(PricesCommand::Import { file }) => {
-            let converted = price_import::litellm(&file)?;
+        Command::Prices(command) => {
+            let converted = match command {
+                PricesCommand::Import { file } => price_import::litellm(&file),
+                PricesCommand::Facts { file } => price_import::litellm_facts(&file),
+            }?;
             eprint!("{}", converted.summary);
-            print!("{}", converted.prices);
+            print!("{}", converted.settings);
             Ok(())
         }
         Command::Openapi { admin } => {

@@ -2,5 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
+mod facts;
 mod list;
 mod models;

@@ -4,9 +4,10 @@ pub(crate) mod certificates;
 mod coverage;
 pub(crate) mod stores;
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use catalog::Model;
+use catalog::{Family, Model};
 use config::Config;
 use policy::Policy;
 use policy::targets::{Backend, Routes, Target};
@@ -81,10 +82,31 @@ fn write(out: &mut String, config: &Config, policy: &Policy) -> std::fmt::Result
     for gap in coverage::gaps(config, policy) {
         writeln!(out, "note: {gap}")?;
     }
+    if let Some(unknown) = unknown_facts(config, policy) {
+        writeln!(out, "note: clients cannot see {unknown}")?;
+    }
     for name in policy.routes.unused(&policy.catalog) {
         writeln!(out, "note: no model has the upstream '{name}' as a target")?;
     }
     Ok(())
+}
+
+/// Names the facts that clients ask for and that are unknown, and the text models that lack each one.
+/// The built-in models and patterns are left out.
+fn unknown_facts(config: &Config, policy: &Policy) -> Option<String> {
+    config.models.as_ref()?;
+    let is_text = |model: &&Model| model.family != Family::Images && model.prefix().is_none();
+    let mut models = BTreeMap::<_, Vec<_>>::new();
+    for model in policy.catalog.iter().filter(is_text) {
+        let unknown = model.facts.unknown();
+        if !unknown.is_empty() {
+            models.entry(unknown).or_default().push(model.id.as_str());
+        }
+    }
+    let parts = models.iter();
+    let parts =
+        parts.map(|(facts, models)| format!("{} of {}", facts.join(", "), models.join(", ")));
+    Some(parts.collect::<Vec<_>>().join("; ")).filter(|text| !text.is_empty())
 }
 
 /// Describes the caps of a quota.
