@@ -46,6 +46,8 @@ pub struct Target {
     pub first_content_timeout: Option<Duration>,
     /// Its place among the targets of its model.
     pub place: usize,
+    /// The tokens of the longest prompt that it takes, if that is known.
+    pub window: Option<u64>,
 }
 
 /// The engine or upstream that serves a target.
@@ -253,7 +255,15 @@ impl Target {
         weight: None,
         first_content_timeout: None,
         place: 0,
+        window: None,
     };
+
+    /// False if the window of this target is known not to be larger than that of `other`, which has
+    /// refused a prompt as too long for its context of `limit` tokens.
+    pub fn may_be_larger(&self, other: &Self, limit: Option<u64>) -> bool {
+        let refused = other.window.or(limit);
+        !matches!((self.window, refused), (Some(own), Some(refused)) if own <= refused)
+    }
 
     /// True if requests of this protocol are relayed to it.
     pub fn relays(&self, protocol: catalog::Protocol) -> bool {

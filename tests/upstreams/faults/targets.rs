@@ -102,16 +102,47 @@ fn no_target_is_asked_after_the_deadline() {
     test.end();
 }
 
+/// A target with a window that is known to be as small would refuse the prompt as well. The window of
+/// the first one is known from the facts, or from its refusal.
+#[test]
+fn a_prompt_too_long_is_not_sent_to_a_smaller_window() {
+    let first = Simulator::start(|_: &Request| too_long_for(8192)).unwrap();
+    let known = |name: &str, window: u32| format!("[facts.{name}]\nmax_input_tokens = {window}\n");
+    for (facts, asked) in [
+        (known("one", 8192) + &known("two", 8192), false),
+        (known("one", 16_384) + &known("two", 16_384), false),
+        (known("two", 4096), false),
+        (known("one", 8192) + &known("two", 8193), true),
+        (known("two", 16_384), true),
+        (known("one", 8192), true),
+    ] {
+        let second = Simulator::honest().unwrap();
+        let targets =
+            r#"[{ upstream = "one", model = "one" }, { upstream = "two", model = "two" }]"#;
+        let gateway = Config::new("")
+            .section(&facts)
+            .upstream("one", Protocol::Chat, &first.base_url(), "")
+            .upstream("two", Protocol::Chat, &second.base_url(), "")
+            .model("chat", Protocol::Chat, targets)
+            .start(GATEWAY);
+        let test = FaultTest::of(gateway, second);
+        for lane in [RELAY, ACROSS] {
+            for stream in [true, false] {
+                let got = test.ask(lane, stream).response;
+                assert_eq!(got.status, if asked { 200 } else { 400 }, "{facts}");
+            }
+        }
+        let expected = if asked { 4 } else { 0 };
+        assert_eq!(test.simulator.requests().len(), expected, "{facts}");
+        test.end();
+    }
+}
+
 /// A context-length refusal of one target may go on to the next one, whose model may take more; if
 /// it was the last one, the client gets it.
 #[test]
 fn a_prompt_too_long_for_one_target_goes_to_the_next() {
-    let too_long = |_: &Request| {
-        let message = "This model's maximum context length is 8192 tokens.";
-        let error = json!({"message": message, "type": "invalid_request_error", "param": "messages",
-                           "code": "context_length_exceeded"});
-        Play::json(400, &json!({"error": error}))
-    };
+    let too_long = |_: &Request| too_long_for(8192);
     let first = Simulator::start(too_long).unwrap();
     let test = two(&first, Simulator::honest().unwrap(), "", PATIENT);
     for lane in [RELAY, ACROSS] {
@@ -475,6 +506,16 @@ fn play(name: &str) -> Simulator {
 /// A model `chat` with two targets; the test's simulator is the second.
 fn two(first: &Simulator, second: Simulator, limits: &str, settings: &str) -> FaultTest {
     two_of(Protocol::Chat, first, second, limits, settings)
+}
+
+/// The refusal of a prompt that is too long for a context of this size.
+fn too_long_for(limit: u32) -> Play {
+    let message = format!(
+        "This model's maximum context length is {limit} tokens. However, your messages resulted in 40000 tokens."
+    );
+    let error = json!({"message": message, "type": "invalid_request_error", "param": "messages",
+                       "code": "context_length_exceeded"});
+    Play::json(400, &json!({"error": error}))
 }
 
 /// A model with two targets of a protocol; the test's simulator is the second.

@@ -287,6 +287,10 @@ pub(crate) fn first_successful_target<A: Dispatch>(
                         continue;
                     }
                     record.set_failed_head(meta);
+                    if let Some(overflow) = failure.refusal.error.overflow() {
+                        targets.retain(|next| next.may_be_larger(&target, overflow.limit));
+                        untried = untried.min(targets.len());
+                    }
                     // After the deadline no target could answer in time.
                     if !failure.may_fall_back || Instant::now() >= deadline {
                         return Err(*failure.refusal);

@@ -32,6 +32,10 @@ pub(super) fn targets(
                     weight: target.weight,
                     first_content_timeout: target.first_content_timeout,
                     place: targets.len(),
+                    window: config
+                        .facts_of_target(model, target)
+                        .max_input_tokens
+                        .map(u64::from),
                 }),
                 Ok(None) => {}
                 Err(problem) => {

@@ -143,6 +143,7 @@ fn failure(
         weight: None,
         first_content_timeout: None,
         place: 0,
+        window: None,
     };
     attempt::report_failure(caller.state, &target, &failure.refusal, meta);
     *failure.refusal
