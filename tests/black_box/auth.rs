@@ -39,6 +39,13 @@ fn routes() -> Vec<(&'static str, Request)> {
             ),
         ),
         (
+            "text",
+            Request::post(
+                "/v1/responses/input_tokens",
+                &json!({"model": "alt-flash", "input": "x"}),
+            ),
+        ),
+        (
             "images",
             Request::post("/v1/images/generations", &json!({"prompt": "x"})),
         ),

@@ -338,6 +338,15 @@ def test_thoughts_come_first_and_are_counted(openai_client: OpenAI) -> None:
     assert "".join(pieces) == "".join(whole) == thoughts
 
 
+@pytest.mark.behind(EMBEDDED)
+def test_tokens_are_counted_as_they_are_billed(openai_client: OpenAI) -> None:
+    ask = {"model": "alt-flash", "instructions": "Be brief.", "input": [user(QUESTION)]}
+    ask |= {"reasoning": {"effort": "none"}}
+    response = openai_client.responses.create(**ask, max_output_tokens=16)
+    count = openai_client.responses.input_tokens.count(**ask)
+    assert (count.object, count.input_tokens) == ("response.input_tokens", response.usage.input_tokens)
+
+
 def test_the_id_of_the_request_is_in_the_headers(openai_client: OpenAI) -> None:
     raw = openai_client.responses.with_raw_response.create(**ASK, input="Say hello.")
     assert raw.headers["content-type"] == "application/json"

@@ -36,6 +36,10 @@ fn a06_every_endpoint_asks_for_the_models_of_a_key() {
         let rest = [
             ("/v1/messages/count_tokens", count),
             (
+                "/v1/responses/input_tokens",
+                json!({"model": model, "input": "Hello."}),
+            ),
+            (
                 "/v1/images/generations",
                 json!({"model": model, "prompt": "x"}),
             ),
@@ -47,8 +51,8 @@ fn a06_every_endpoint_asks_for_the_models_of_a_key() {
     };
     for (path, body) in asked_for("messages")
         .into_iter()
-        .take(4)
-        .chain(asked_for("images").into_iter().skip(4))
+        .take(5)
+        .chain(asked_for("images").into_iter().skip(5))
     {
         assert_eq!(status(&path, &body), 403, "{path}");
     }
@@ -99,7 +103,7 @@ fn a07_every_route_that_is_described_asks_for_a_key() {
             routes += usize::from(is_served);
         }
     }
-    assert_eq!(routes, 12);
+    assert_eq!(routes, 13);
     assert!(
         simulator.requests().is_empty(),
         "no upstream request was sent"

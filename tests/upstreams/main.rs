@@ -6,7 +6,7 @@
 //! that change their format, `asked` the fields of
 //! requests, `members` those that choose another model, `errors` the tables of errors, `patterns`
 //! keys for some models, `explained` the explanations of requests, `any_name` models for all names, `first_content` slow targets, `affinity` conversations that stay at
-//! their target, `asking` the output of `check --ask`, `usage` and `timing` metrics and log,
+//! their target, `asking` the output of `check --ask`, `counting` token counts, `usage` and `timing` metrics and log,
 //! `incidents` the messages of the log, `kept` responses that clients refer to, `allowed` the
 //! allowed fields of models, `stateful` responses that upstreams keep, `hosted_tools` the output of
 //! hosted tools, `stop_sequences` answers that the gateway ends, `traces` the spans of requests, `settings` the settings of an upstream, `presets` the settings of vendors,
@@ -25,6 +25,7 @@ mod allowed;
 mod any_name;
 mod asked;
 mod asking;
+mod counting;
 mod errors;
 mod explained;
 mod faults;

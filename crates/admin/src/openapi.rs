@@ -92,11 +92,17 @@ fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     all.chain(others).chain(of_models).collect()
 }
 
-fn operations_with_body(schemas: &mut Schemas) -> [Operation; 6] {
+fn operations_with_body(schemas: &mut Schemas) -> [Operation; 7] {
     [
         operation(Endpoint::Responses, "/v1/responses")
             .named("createResponse", "A model's response")
             .with(Exchange::responses(schemas)),
+        operation(Endpoint::InputTokens, "/v1/responses/input_tokens")
+            .named(
+                "countInputTokens",
+                "How many tokens a response's prompt has",
+            )
+            .with(Exchange::input_tokens(schemas)),
         operation(Endpoint::Chat, "/v1/chat/completions")
             .named("createChatCompletion", "A chat completion")
             .with(Exchange::chat(schemas)),

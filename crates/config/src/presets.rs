@@ -38,6 +38,7 @@ pub fn show(name: &str) -> Result<String, ConfigError> {
             preset.api_key(),
             &preset.auth(protocol),
             preset.quirks(protocol),
+            preset.count_tokens,
         );
         let id = protocol.as_str();
         // Writing to a String cannot fail.

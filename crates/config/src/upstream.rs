@@ -118,6 +118,10 @@ pub struct Upstream {
     /// true.
     #[serde(default = "yes")]
     pub sampling: bool,
+    /// How tokens are counted before a request. Absent: as its preset does, else `messages` for
+    /// Messages and `off` for the other protocols.
+    #[schemars(example = &"messages")]
+    count_tokens: Option<CountTokens>,
     /// The timeout for connecting, including DNS and TLS. Default 5 s.
     #[serde(default = "connect", with = "Time")]
     connect_timeout: Duration,
@@ -143,6 +147,22 @@ pub enum Protocol {
     Messages,
     /// Images.
     Images,
+}
+
+wire::text_enum! {
+    /// The way in which the tokens of a prompt are counted before it is sent to an upstream.
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum CountTokens {
+        /// By its endpoint `/messages/count_tokens`.
+        Messages = "messages",
+        /// By its endpoint `/responses/input_tokens`.
+        Responses = "responses",
+        /// By the gateway, from the length of the request. The reply is marked as an estimate.
+        Estimate = "estimate",
+        /// Not at all: it is left out.
+        Off = "off",
+    }
 }
 
 /// The form in which image edits are sent to an upstream.
@@ -339,6 +359,15 @@ impl Upstream {
         credential.map(Some).map_err(|error| error.to_string())
     }
 
+    /// How tokens are counted before a request.
+    pub fn count_tokens(&self) -> CountTokens {
+        let default = match self.protocol() {
+            Protocol::Messages => CountTokens::Messages,
+            _ => CountTokens::Off,
+        };
+        self.count_tokens.unwrap_or(default)
+    }
+
     /// Removes the headers that the operator has fixed from the headers of a client.
     pub fn without_fixed(&self, mut headers: HeaderMap) -> HeaderMap {
         for name in self.headers.keys() {
@@ -356,6 +385,7 @@ impl Upstream {
             api_key,
             &self.auth(),
             &self.quirk_words,
+            self.count_tokens,
         )
     }
 
@@ -401,6 +431,7 @@ pub(crate) fn lines(
     api_key: Option<String>,
     auth: &Auth,
     quirks: &Table,
+    count_tokens: Option<CountTokens>,
 ) -> String {
     let quoted = |text: &str| toml::Value::from(text).to_string();
     let mut lines = vec![
@@ -417,6 +448,7 @@ pub(crate) fn lines(
         words.sort_unstable();
         lines.push(("quirks", format!("{{ {} }}", words.join(", "))));
     }
+    lines.extend(count_tokens.map(|word| ("count_tokens", quoted(word.as_str()))));
     let lines = lines
         .into_iter()
         .map(|(name, value)| format!("{name} = {value}\n"));

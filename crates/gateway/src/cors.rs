@@ -138,7 +138,7 @@ const EXPOSED: &str = "request-id, x-request-id, retry-after, retry-after-ms, x-
      anthropic-ratelimit-requests-limit, anthropic-ratelimit-requests-remaining, \
      anthropic-ratelimit-requests-reset, anthropic-ratelimit-tokens-limit, \
      anthropic-ratelimit-tokens-remaining, anthropic-ratelimit-tokens-reset, \
-     x-sluicegate-dropped, x-sluicegate-limits";
+     x-sluicegate-dropped, x-sluicegate-estimated, x-sluicegate-limits";
 
 #[cfg(test)]
 mod tests {

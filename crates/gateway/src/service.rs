@@ -159,7 +159,12 @@ async fn dispatch(
         Endpoint::Messages => {
             boxed(|| text::answer::<translate::inbound::Messages>(caller, request)).await
         }
-        Endpoint::CountTokens => boxed(|| count_tokens::answer(caller, request)).await,
+        Endpoint::CountTokens => {
+            boxed(|| count_tokens::answer::<translate::inbound::Messages>(caller, request)).await
+        }
+        Endpoint::InputTokens => {
+            boxed(|| count_tokens::answer::<translate::inbound::Responses>(caller, request)).await
+        }
         Endpoint::ImageGenerations => boxed(|| images::generate(caller, request)).await,
         Endpoint::ImageEdits => boxed(|| images::edit(caller, request)).await,
         Endpoint::Models => models::list(&caller, query(&request)),

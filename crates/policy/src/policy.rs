@@ -11,6 +11,7 @@ use catalog::{Catalog, Family};
 use config::quota::QuotaRule;
 use config::{Config, ConfigError};
 use tokio::sync::Notify;
+use translate::count::CountRules;
 use upstream::Network;
 
 use crate::keys::{self, GeneratedKey};
@@ -99,6 +100,19 @@ impl Policy {
             catalog: Arc::clone(&self.catalog),
             routes: Arc::clone(&self.routes),
         })
+    }
+
+    /// Returns the rules by which a request to count tokens for the model of this name is validated. They
+    /// are lenient without one, so that the client gets the error about the model.
+    pub fn count_rules(&self, name: &str, protocol: catalog::Protocol) -> CountRules {
+        let mut rules = CountRules::default();
+        rules.responses.string_input = true;
+        if let Some(model) = self.catalog.find(name) {
+            (rules.messages, rules.responses) = (model.messages_rules(), model.responses_rules());
+            let may_relay = self.routes.may_relay(model, protocol);
+            (rules.messages.unknown_types, rules.responses.unknown_types) = (may_relay, may_relay);
+        }
+        rules
     }
 
     /// True if a model needs the embedded image engine (`images`) or text engine.

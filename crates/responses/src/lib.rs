@@ -24,8 +24,8 @@ pub use request::{
     ToolChoice, ToolChoiceObject, ToolMode, Truncation, Verbosity,
 };
 pub use response::{
-    IncompleteDetails, IncompleteReason, InputTokensDetails, OutputItem, OutputMessage, OutputPart,
-    OutputText, OutputTokensDetails, Response, ResponseError, Usage,
+    IncompleteDetails, IncompleteReason, InputTokenCount, InputTokensDetails, OutputItem,
+    OutputMessage, OutputPart, OutputText, OutputTokensDetails, Response, ResponseError, Usage,
 };
 pub use status::Status;
 pub use stream::{Fold, Grammar, Offence, StreamError};

@@ -253,6 +253,22 @@ impl OutputItem {
 }
 
 wire::open_structs! {
+    /// The response body of `POST /v1/responses/input_tokens`.
+    #[derive(Eq)]
+    pub struct InputTokenCount {
+        /// Number of tokens in the prompt.
+        pub input_tokens: u64,
+        /// `response.input_tokens`.
+        pub object: String,
+    }
+}
+
+impl InputTokenCount {
+    /// The value of `object`.
+    pub const OBJECT: &'static str = "response.input_tokens";
+}
+
+wire::open_structs! {
     /// A message of the model.
     pub struct OutputMessage {
         /// The id of the message, `msg_…`.

@@ -83,6 +83,9 @@ fn decide(model: Model, request: &Request) -> Result<Reply, Failure> {
         }
         ("POST", None, Some(protocol)) => match protocol {
             Protocol::Images => images::reply(request),
+            Protocol::Responses if route.ends_with("/input_tokens") => {
+                responses::count(&object(request)?)
+            }
             Protocol::Responses => responses::reply(request, &object(request)?, model),
             Protocol::Chat => chat::reply(request, &object(request)?, model),
             Protocol::Messages if route.ends_with("/count_tokens") => {

@@ -63,7 +63,9 @@ impl Request {
     pub fn protocol(&self) -> Option<Protocol> {
         let ends = |end: &str| self.route().ends_with(end);
         match () {
-            () if ends("/responses") => Some(Protocol::Responses),
+            () if ends("/responses") || ends("/responses/input_tokens") => {
+                Some(Protocol::Responses)
+            }
             () if ends("/chat/completions") => Some(Protocol::Chat),
             () if ends("/messages") || ends("/messages/count_tokens") => Some(Protocol::Messages),
             () if ends("/images/generations") || ends("/images/edits") => Some(Protocol::Images),
@@ -100,7 +102,7 @@ impl Request {
 /// The supported protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Protocol {
-    /// `POST …/responses`.
+    /// `POST …/responses` and `POST …/responses/input_tokens`.
     Responses,
     /// `POST …/chat/completions`.
     Chat,

@@ -43,7 +43,7 @@ const OURS: [HeaderName; 15] = [
 /// Headers that carry credentials: only the operator sets them.
 pub(crate) const CREDENTIALS: [HeaderName; 3] = [AUTHORIZATION, COOKIE, X_API_KEY];
 /// Response headers that concern the content, a session or this hop, or that the gateway sets itself.
-const NOT_PASSED: [HeaderName; 13] = [
+const NOT_PASSED: [HeaderName; 14] = [
     CACHE_CONTROL,
     CONTENT_ENCODING,
     DATE,
@@ -57,4 +57,5 @@ const NOT_PASSED: [HeaderName; 13] = [
     HeaderName::from_static("x-content-type-options"),
     HeaderName::from_static("x-should-retry"),
     HeaderName::from_static("x-sluicegate-dropped"),
+    HeaderName::from_static("x-sluicegate-estimated"),
 ];

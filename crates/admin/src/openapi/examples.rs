@@ -59,6 +59,13 @@ pub(super) fn count_tokens() -> Value {
     )])
 }
 
+pub(super) fn input_tokens() -> Value {
+    named([(
+        "plain",
+        json!({ "model": "alt-flash", "input": "What is the capital of France?" }),
+    )])
+}
+
 pub(super) fn image_generations() -> Value {
     let prompt = "A red circle on a white ground";
     let plain = json!({ "model": "model-image-2.5-flare", "prompt": prompt, "size": "64x64" });

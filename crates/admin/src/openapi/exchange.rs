@@ -53,6 +53,12 @@ impl Exchange {
             .with_examples(examples::count_tokens())
     }
 
+    /// `POST /v1/responses/input_tokens`: the same request as `POST /v1/responses`.
+    pub(super) fn input_tokens(schemas: &mut Schemas) -> Self {
+        Self::new::<responses::Request, responses::InputTokenCount>(schemas, "Responses")
+            .with_examples(examples::input_tokens())
+    }
+
     pub(super) fn image_generations(schemas: &mut Schemas) -> Self {
         Self::new::<images::Generation, images::Response>(schemas, "Images")
             .with_events(named_events::<images::Event>(schemas, "Images"))

@@ -54,7 +54,7 @@ fn every_path_is_the_one_of_its_endpoint() {
             Some(&operation.endpoint)
         );
     }
-    assert_eq!(operations.len(), 12);
+    assert_eq!(operations.len(), 13);
 }
 
 #[test]
@@ -71,6 +71,7 @@ fn every_operation_has_each_status_that_it_can_answer() {
         ("/v1/responses/{id}", "delete", OF_RESPONSE),
         ("/v1/responses/{id}/cancel", "post", OF_RESPONSE),
         ("/v1/responses/{id}/input_items", "get", OF_RESPONSE),
+        ("/v1/responses/input_tokens", "post", OF_ENGINES),
         ("/v1/chat/completions", "post", OF_ENGINES),
         ("/v1/messages", "post", OF_MESSAGES),
         ("/v1/messages/count_tokens", "post", OF_MESSAGES),
@@ -204,7 +205,8 @@ fn every_example_keeps_the_rules() {
         catalog.find("alt-flash").unwrap(),
         catalog.find("msg-sonnet-5").unwrap(),
     );
-    for body in examples("/v1/responses") {
+    let of_responses = ["/v1/responses", "/v1/responses/input_tokens"];
+    for body in of_responses.into_iter().flat_map(examples) {
         let request = responses::Request::read(body.as_bytes()).unwrap();
         assert_eq!(
             request.validate(&flash.responses_rules()).err(),

@@ -9,7 +9,7 @@ use toml::Table;
 
 use super::auth::Auth;
 use super::secret::Secret;
-use super::{Protocol, Upstream};
+use super::{CountTokens, Protocol, Upstream};
 
 wire::read_objects!(Preset, OfProtocol);
 
@@ -26,6 +26,7 @@ pub(crate) struct Preset {
     /// In place of a base URL, if it depends on the customer.
     example: Option<String>,
     auth: Option<Auth>,
+    pub(crate) count_tokens: Option<CountTokens>,
     #[serde(default)]
     quirks: Table,
     responses: Option<OfProtocol>,
@@ -102,6 +103,7 @@ impl Preset {
         if !upstream.quirk_words.contains_key("key_header") {
             upstream.auth.get_or_insert_with(|| self.auth(protocol));
         }
+        upstream.count_tokens = upstream.count_tokens.or(self.count_tokens);
         for (word, value) in self.quirks(protocol) {
             let own = upstream.quirk_words.entry(word);
             own.or_insert_with(|| value.clone());

@@ -78,11 +78,7 @@ async fn u21_plain_requests_to_embedded_engines_have_a_deadline() {
         ..Engine::default()
     };
     let gateway = TestGateway::new(engine, "");
-    let count = json!({"model": "text", "messages": [{"role": "user", "content": "Hello."}]});
-    for (path, body) in requests()
-        .into_iter()
-        .chain([("/v1/messages/count_tokens", count)])
-    {
+    for (path, body) in requests().into_iter().chain(counts()) {
         let reply = timeout(GUARD, gateway.post(FIRST, path, &body))
             .await
             .expect("it is answered");
@@ -100,6 +96,39 @@ async fn u21_plain_requests_to_embedded_engines_have_a_deadline() {
         );
         assert_eq!(gateway.in_flight(), (0, 0), "{path}");
     }
+}
+
+/// The embedded engine counts for clients of both protocols.
+#[tokio::test]
+async fn prompts_of_the_embedded_engine_are_counted() {
+    let engine = Engine {
+        ends: true,
+        ..Engine::default()
+    };
+    let gateway = TestGateway::new(engine, "");
+    let replies = [
+        r#"{"input_tokens":7}"#,
+        r#"{"input_tokens":7,"object":"response.input_tokens"}"#,
+    ];
+    for ((path, body), expected) in counts().into_iter().zip(replies) {
+        let reply = gateway.post(FIRST, path, &body).await;
+        assert_eq!((reply.status, &*reply.body), (200, expected), "{path}");
+    }
+}
+
+/// Returns a request to each endpoint that counts.
+fn counts() -> [(&'static str, Value); 2] {
+    let turns = json!([{"role": "user", "content": "Hello."}]);
+    [
+        (
+            "/v1/messages/count_tokens",
+            json!({"model": "text", "messages": turns}),
+        ),
+        (
+            "/v1/responses/input_tokens",
+            json!({"model": "text", "input": turns}),
+        ),
+    ]
 }
 
 /// Returns a request to each endpoint; those for images request two.

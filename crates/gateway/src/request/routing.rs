@@ -16,6 +16,8 @@ pub enum Endpoint {
     Response(String),
     /// `DELETE /v1/responses/{id}`
     DeleteResponse(String),
+    /// `POST /v1/responses/input_tokens`
+    InputTokens,
     /// `POST /v1/responses/{id}/cancel`
     CancelResponse(String),
     /// `GET /v1/responses/{id}/input_items`
@@ -49,6 +51,7 @@ impl Endpoint {
             "/v1/chat/completions" => Self::Chat,
             "/v1/messages" => Self::Messages,
             "/v1/messages/count_tokens" => Self::CountTokens,
+            "/v1/responses/input_tokens" => Self::InputTokens,
             "/v1/images/generations" => Self::ImageGenerations,
             "/v1/images/edits" => Self::ImageEdits,
             "/v1/models" => Self::Models,
@@ -121,6 +124,7 @@ impl Endpoint {
             | Self::DeleteResponse(_)
             | Self::CancelResponse(_)
             | Self::InputItems(_)
+            | Self::InputTokens
             | Self::Chat => Some(Scope::Text),
             Self::Messages | Self::CountTokens => Some(Scope::Messages),
             Self::ImageGenerations | Self::ImageEdits => Some(Scope::Images),
@@ -147,6 +151,7 @@ impl Endpoint {
             Self::Chat => "chat_completions",
             Self::Messages => "messages",
             Self::CountTokens => "count_tokens",
+            Self::InputTokens => "input_tokens",
             Self::ImageGenerations => "image_generations",
             Self::ImageEdits => "image_edits",
             Self::Models => "models",

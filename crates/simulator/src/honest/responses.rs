@@ -20,6 +20,14 @@ pub(super) fn reply(request: &Request, body: &Value, model: Model) -> Result<Rep
     })
 }
 
+/// Returns the reply of `input_tokens`.
+pub(super) fn count(body: &Value) -> Result<Reply, Failure> {
+    Ok(Reply::Json(
+        200,
+        json!({"object": "response.input_tokens", "input_tokens": parse(body)?.tokens()}),
+    ))
+}
+
 fn parse(body: &Value) -> Result<ParsedRequest, Failure> {
     if !body["model"].is_string() {
         return Err(Failure::missing("model"));

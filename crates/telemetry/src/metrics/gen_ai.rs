@@ -267,7 +267,7 @@ fn encode<M: EncodeMetric>(
 pub fn operation(route: &str) -> &'static str {
     match route {
         "image_generations" | "image_edits" => "generate_content",
-        "count_tokens" => "count_tokens",
+        "count_tokens" | "input_tokens" => "count_tokens",
         _ => "chat",
     }
 }

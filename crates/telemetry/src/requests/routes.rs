@@ -9,7 +9,7 @@ pub fn method_and_path(route: &str) -> Option<(&'static str, &'static str)> {
 }
 
 /// The name of each endpoint in the log, its method and its path.
-pub const ROUTES: [(&str, &str, &str); 12] = [
+pub const ROUTES: [(&str, &str, &str); 13] = [
     ("responses", "POST", "/v1/responses"),
     ("response", "GET", "/v1/responses/{id}"),
     ("response_delete", "DELETE", "/v1/responses/{id}"),
@@ -22,6 +22,7 @@ pub const ROUTES: [(&str, &str, &str); 12] = [
     ("chat_completions", "POST", "/v1/chat/completions"),
     ("messages", "POST", "/v1/messages"),
     ("count_tokens", "POST", "/v1/messages/count_tokens"),
+    ("input_tokens", "POST", "/v1/responses/input_tokens"),
     ("image_generations", "POST", "/v1/images/generations"),
     ("image_edits", "POST", "/v1/images/edits"),
     ("models", "GET", "/v1/models"),
