@@ -12,6 +12,7 @@ mod parsed_request;
 mod picture;
 mod responses;
 mod schema;
+mod seal;
 
 use serde_json::Value;
 
@@ -32,18 +33,36 @@ pub fn answer(request: &Request) -> Play {
 
 /// Returns the conforming reply to a request.
 pub(crate) fn reply(request: &Request) -> Reply {
-    reply_of(Answer::new, request)
+    reply_of(&|parsed| Ok(Answer::new(parsed)), request)
+}
+
+/// A model that works for a coding agent.
+#[derive(Clone, Copy)]
+pub(crate) enum Coding {
+    Plain,
+    /// It thinks, and checks the seals of its thoughts.
+    Thinking,
+    /// It also refuses histories with more results of tools than this as too long.
+    Window(usize),
+    /// It also is overloaded once the history has as many results of tools as this.
+    FailingAfter(usize),
 }
 
 /// Returns the conforming reply of a model that works for a coding agent.
-pub(crate) fn coding(request: &Request) -> Reply {
-    reply_of(coding::answer, request)
+pub(crate) fn coding(request: &Request, model: Coding) -> Reply {
+    let generate = |parsed: &ParsedRequest| match model {
+        Coding::Plain => Ok(coding::answer(parsed)),
+        Coding::Thinking => coding::with_thoughts(request, parsed),
+        Coding::Window(results) => coding::in_window(request, parsed, results),
+        Coding::FailingAfter(results) => coding::failing_after(request, parsed, results),
+    };
+    reply_of(&generate, request)
 }
 
-/// The function that generates the output for a request.
-type Model = fn(&ParsedRequest) -> Answer;
+/// The function that generates the output for a request, or refuses it.
+type Model<'a> = &'a dyn Fn(&ParsedRequest) -> Result<Answer, Failure>;
 
-fn reply_of(model: Model, request: &Request) -> Reply {
+fn reply_of(model: Model<'_>, request: &Request) -> Reply {
     let understood = dialect::understood(request);
     let mut reply = decide(model, &understood)
         .unwrap_or_else(|failure| Reply::Json(failure.status, failure.body(request)));
@@ -64,7 +83,7 @@ pub fn plain(request: &Request) -> Reply {
     reply(&request)
 }
 
-fn decide(model: Model, request: &Request) -> Result<Reply, Failure> {
+fn decide(model: Model<'_>, request: &Request) -> Result<Reply, Failure> {
     let route = request.route();
     let listed = route
         .rsplit_once("/models")

@@ -8,7 +8,9 @@ use super::schema;
 #[derive(Debug)]
 pub(super) struct Answer {
     /// Empty if reasoning is not enabled.
-    pub(super) reasoning: &'static str,
+    pub(super) reasoning: String,
+    /// The seal of the reasoning; `None` if the model does not check it.
+    pub(super) seal: Option<String>,
     /// The text or the refusal; empty if there are calls.
     pub(super) text: String,
     pub(super) stop: Stop,
@@ -21,8 +23,19 @@ pub(super) struct Answer {
 #[derive(Debug, PartialEq)]
 pub(super) struct Call {
     pub(super) name: String,
-    /// An object.
+    pub(super) namespace: Option<String>,
+    /// An object, or the text for a freeform tool.
     pub(super) arguments: Value,
+}
+
+impl Call {
+    pub(super) fn of(tool: &Tool, arguments: Value) -> Self {
+        Self {
+            name: tool.name.clone(),
+            namespace: tool.namespace.clone(),
+            arguments,
+        }
+    }
 }
 
 /// The reason why the output ends.
@@ -79,12 +92,25 @@ impl Answer {
         };
         let output_tokens = reasoning_tokens + tokens;
         Self {
-            reasoning,
+            reasoning: reasoning.to_owned(),
+            seal: None,
             text,
             stop,
             input_tokens: parsed.tokens(),
             output_tokens,
             reasoning_tokens,
+        }
+    }
+
+    /// The same output after another thought, which is sealed.
+    pub(super) fn with_thought(self, thought: String, seal: String) -> Self {
+        let reasoning_tokens = words(&thought).len();
+        Self {
+            output_tokens: self.output_tokens - self.reasoning_tokens + reasoning_tokens,
+            reasoning_tokens,
+            reasoning: thought,
+            seal: Some(seal),
+            ..self
         }
     }
 }
@@ -136,13 +162,11 @@ fn calls(parsed: &ParsedRequest) -> Option<Vec<Call>> {
 
 fn call(tool: &Tool, parsed: &ParsedRequest) -> Call {
     let arguments = match schema::fit(&tool.schema) {
+        _ if tool.is_freeform => parsed.text.as_str().into(),
         arguments @ Value::Object(_) => arguments,
         _ => json!({"text": parsed.text}),
     };
-    Call {
-        name: tool.name.clone(),
-        arguments,
-    }
+    Call::of(tool, arguments)
 }
 
 fn text(parsed: &ParsedRequest) -> String {

@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 
 use super::answer::{Answer, Call, Stop, fragments, words};
 use super::parsed_request::{
-    Choice, Format, ParsedRequest, Tool, elements, integer, text_of, texts,
+    Choice, Format, ParsedRequest, Thought, Tool, elements, integer, text_of, texts,
 };
 use super::responses::obfuscate;
 use super::{Event, Failure, Model, Reply, created, nonce};
 use crate::request::Request;
 
-pub(super) fn reply(request: &Request, body: &Value, model: Model) -> Result<Reply, Failure> {
-    let answer = model(&parse(body)?);
+pub(super) fn reply(request: &Request, body: &Value, model: Model<'_>) -> Result<Reply, Failure> {
+    let answer = model(&parse(body)?)?;
     let choices = integer(&body["n"]).unwrap_or(1).clamp(1, MAX_CHOICES);
     let writer = Writer {
         request,
@@ -69,6 +69,16 @@ fn parse_message(message: &Value, parsed: &mut ParsedRequest) {
     match message["role"].as_str() {
         Some("user") => parsed.start_user_turn(text_of(content)),
         Some("tool") => parsed.add_tool_result(text_of(content)),
+        Some("assistant") => {
+            parsed.add_model_text(text_of(content));
+            let thought = message["reasoning_content"].as_str();
+            parsed.lacks_thoughts |= message["tool_calls"].is_array() && thought.is_none();
+            let thought = thought.filter(|thought| !thought.is_empty());
+            parsed.thoughts.extend(thought.map(|thought| Thought {
+                text: Some(thought.to_owned()),
+                ..Thought::default()
+            }));
+        }
         _ => parsed.count_text(&text_of(content)),
     }
     for part in elements(content) {
@@ -103,7 +113,7 @@ impl Writer<'_> {
         let mut message =
             json!({"role": "assistant", "content": null, "refusal": null, "annotations": []});
         if !answer.reasoning.is_empty() {
-            message["reasoning_content"] = answer.reasoning.into();
+            message["reasoning_content"] = answer.reasoning.as_str().into();
         }
         match &answer.stop {
             Stop::Calls(calls) => {

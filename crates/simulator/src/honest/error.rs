@@ -33,6 +33,31 @@ impl Failure {
         }
     }
 
+    /// The error for a history that is longer than the context of the model.
+    pub(super) fn too_long(request: &Request) -> Self {
+        let (param, message) = match request.protocol() {
+            // https://docs.claude.com/en/api/errors
+            Some(Protocol::Messages) => {
+                let message = "prompt is too long: 208310 tokens > 200000 maximum";
+                return Self::invalid("messages", message);
+            }
+            Some(Protocol::Chat) => (
+                "messages",
+                "This model's maximum context length is 128000 tokens. However, your messages \
+                 resulted in 130412 tokens. Please reduce the length of the messages.",
+            ),
+            _ => (
+                "input",
+                "Your input exceeds the context window of this model. Please adjust your input and \
+                 try again.",
+            ),
+        };
+        Self {
+            code: "context_length_exceeded",
+            ..Self::invalid(param, message)
+        }
+    }
+
     pub(super) fn missing(param: &'static str) -> Self {
         let message = format!("Missing required parameter: '{param}'.");
         Self {

@@ -4,17 +4,17 @@ use serde_json::{Value, json};
 
 use super::answer::{Answer, Call, Stop, fragments, words};
 use super::parsed_request::{
-    Choice, Format, ParsedRequest, Tool, elements, integer, text_of, texts,
+    Choice, Format, ParsedRequest, Thought, Tool, elements, integer, text_of, texts,
 };
 use super::{Event, Failure, Model, Reply, nonce};
 use crate::request::Request;
 
-pub(super) fn reply(request: &Request, body: &Value, model: Model) -> Result<Reply, Failure> {
+pub(super) fn reply(request: &Request, body: &Value, model: Model<'_>) -> Result<Reply, Failure> {
     let parsed = parse(body)?;
     if parsed.cap.is_none() {
         return Err(Failure::invalid("max_tokens", "max_tokens: Field required"));
     }
-    let answer = model(&parsed);
+    let answer = model(&parsed)?;
     let writer = Writer {
         model: &body["model"],
         nonce: nonce(request),
@@ -69,9 +69,10 @@ fn parse(body: &Value) -> Result<ParsedRequest, Failure> {
         ..ParsedRequest::default()
     };
     parsed.count_text(&text_of(&body["system"]));
-    messages
-        .iter()
-        .for_each(|message| parse_message(message, &mut parsed));
+    for (index, message) in messages.iter().enumerate() {
+        parse_message(message, &mut parsed);
+        parse_thoughts(index, message, &mut parsed);
+    }
     Ok(parsed)
 }
 
@@ -80,10 +81,10 @@ fn parse_message(message: &Value, parsed: &mut ParsedRequest) {
     // Results continue the turn, as in the other protocols.
     let is_answer =
         content.is_array() && elements(content).all(|block| block["type"] == "tool_result");
-    if message["role"] == "user" && !is_answer {
-        parsed.start_user_turn(text_of(content));
-    } else {
-        parsed.count_text(&text_of(content));
+    match message["role"].as_str() {
+        Some("user") if !is_answer => parsed.start_user_turn(text_of(content)),
+        Some("assistant") => parsed.add_model_text(text_of(content)),
+        _ => parsed.count_text(&text_of(content)),
     }
     for block in elements(content) {
         parse_image(block, parsed);
@@ -91,6 +92,22 @@ fn parse_message(message: &Value, parsed: &mut ParsedRequest) {
             parsed.add_tool_result(text_of(&block["content"]));
             elements(&block["content"]).for_each(|inner| parse_image(inner, parsed));
         }
+    }
+}
+
+/// Collects the thoughts of a message. The vendor names one by its place.
+fn parse_thoughts(index: usize, message: &Value, parsed: &mut ParsedRequest) {
+    for (at, block) in elements(&message["content"]).enumerate() {
+        let seal = match block["type"].as_str() {
+            Some("thinking") => &block["signature"],
+            Some("redacted_thinking") => &block["data"],
+            _ => continue,
+        };
+        parsed.thoughts.push(Thought {
+            text: block["thinking"].as_str().map(str::to_owned),
+            seal: seal.as_str().unwrap_or_default().to_owned(),
+            place: format!("messages.{index}.content.{at}"),
+        });
     }
 }
 
@@ -139,15 +156,18 @@ impl Writer<'_> {
     fn blocks(&self, answer: &Answer) -> Vec<Value> {
         let mut blocks = Vec::new();
         if !answer.reasoning.is_empty() {
-            blocks.push(
-                json!({"type": "thinking", "thinking": answer.reasoning, "signature": SIGNATURE}),
-            );
+            let seal = answer.seal.as_deref().unwrap_or(SIGNATURE);
+            blocks
+                .push(json!({"type": "thinking", "thinking": answer.reasoning, "signature": seal}));
         }
         let Stop::Calls(calls) = &answer.stop else {
             blocks.push(json!({"type": "text", "text": answer.text}));
             return blocks;
         };
-        for Call { name, arguments } in calls {
+        for Call {
+            name, arguments, ..
+        } in calls
+        {
             let id = format!("toolu_{}{:02}", self.nonce, blocks.len());
             blocks.push(json!({"type": "tool_use", "id": id, "name": name, "input": arguments}));
         }

@@ -1,6 +1,10 @@
 //! The common form to which requests of all text protocols are parsed.
 
+use std::mem;
+
 use serde_json::Value;
+
+use super::coding;
 
 /// A parsed request, independent of its protocol.
 #[derive(Debug, Default)]
@@ -11,6 +15,12 @@ pub(super) struct ParsedRequest {
     pub(super) images: Vec<String>,
     /// The tool results since the last user turn.
     pub(super) results: Vec<String>,
+    /// The user turns before the last one.
+    pub(super) earlier: Vec<Turn>,
+    /// The thoughts of the model that the client has sent back.
+    pub(super) thoughts: Vec<Thought>,
+    /// True if a call since the last user turn has come back without the thoughts before it.
+    pub(super) lacks_thoughts: bool,
     pub(super) tools: Vec<Tool>,
     pub(super) choice: Choice,
     /// The explicit permission or prohibition of parallel calls, if any.
@@ -25,12 +35,34 @@ pub(super) struct ParsedRequest {
     pub(super) characters: usize,
 }
 
-/// A function that the model may call.
-#[derive(Debug)]
+/// A tool that the model may call.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Tool {
     pub(super) name: String,
+    /// The namespace of Responses that has the tool.
+    pub(super) namespace: Option<String>,
+    /// True if it takes a text, as custom tools of Responses do, instead of arguments.
+    pub(super) is_freeform: bool,
     /// The JSON Schema of its arguments; null if it is missing.
     pub(super) schema: Value,
+}
+
+/// A user turn, with the number of tool results after it.
+#[derive(Debug)]
+pub(super) struct Turn {
+    pub(super) text: String,
+    pub(super) results: usize,
+}
+
+/// A thought in the history, with its seal: the signature of Messages or the encrypted content of
+/// Responses. In Chat Completions it has none.
+#[derive(Debug, Default)]
+pub(super) struct Thought {
+    /// `None` if the protocol does not compare it with the seal.
+    pub(super) text: Option<String>,
+    pub(super) seal: String,
+    /// The place in the request, as the errors of the protocol name it.
+    pub(super) place: String,
 }
 
 #[derive(Debug, Default)]
@@ -64,6 +96,7 @@ impl Tool {
         Some(Self {
             name: function["name"].as_str()?.to_owned(),
             schema: function[schema].clone(),
+            ..Self::default()
         })
     }
 }
@@ -93,8 +126,19 @@ impl ParsedRequest {
     /// Starts a user turn with this text. It replaces the text and the tool results before it.
     pub(super) fn start_user_turn(&mut self, text: String) {
         self.count_text(&text);
-        self.text = text;
-        self.results.clear();
+        let text = mem::replace(&mut self.text, text);
+        let results = mem::take(&mut self.results).len();
+        self.earlier.push(Turn { text, results });
+        self.lacks_thoughts = false;
+    }
+
+    /// Counts text of the model. A summary of its work starts a turn.
+    pub(super) fn add_model_text(&mut self, text: String) {
+        if coding::is_summary(&text) {
+            self.start_user_turn(text);
+        } else {
+            self.count_text(&text);
+        }
     }
 
     /// Counts text of another role.

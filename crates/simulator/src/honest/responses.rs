@@ -3,20 +3,28 @@
 use serde_json::{Map, Value, json};
 
 use super::answer::{Answer, Call, Stop, fragments, words};
-use super::parsed_request::{Choice, Format, ParsedRequest, Tool, elements, integer, text_of};
+use super::parsed_request::{
+    Choice, Format, ParsedRequest, Thought, Tool, elements, integer, text_of,
+};
 use super::{Event, Failure, Model, Reply, created, nonce};
 use crate::request::Request;
 
-pub(super) fn reply(request: &Request, body: &Value, model: Model) -> Result<Reply, Failure> {
+pub(super) fn reply(request: &Request, body: &Value, model: Model<'_>) -> Result<Reply, Failure> {
     let answer = model(&parse(body)?);
     let writer = Writer {
         request,
         body,
         events: Vec::new(),
     };
-    Ok(match body["stream"] {
-        Value::Bool(true) => Reply::Events(writer.stream(&answer)),
-        _ => Reply::Json(200, writer.response(&answer)),
+    let is_stream = body["stream"] == true;
+    Ok(match answer {
+        Ok(answer) if is_stream => Reply::Events(writer.stream(&answer)),
+        Ok(answer) => Reply::Json(200, writer.response(&answer)),
+        // The vendor finds out within the stream.
+        Err(failure) if is_stream && failure.code == "context_length_exceeded" => {
+            Reply::Events(writer.failed_stream(&failure))
+        }
+        Err(failure) => return Err(failure),
     })
 }
 
@@ -34,12 +42,7 @@ fn parse(body: &Value) -> Result<ParsedRequest, Failure> {
     }
     let choice = &body["tool_choice"];
     let format = &body["text"]["format"];
-    let functions = elements(&body["tools"]).filter(|tool| tool["type"] == "function");
-    // Tools may also have the form of Chat.
-    let tools =
-        functions.filter_map(|tool| Tool::read(tool.get("function").unwrap_or(tool), "parameters"));
     let mut parsed = ParsedRequest {
-        tools: tools.collect(),
         choice: Choice::read(
             choice.as_str().or(choice["mode"].as_str()),
             "required",
@@ -53,6 +56,7 @@ fn parse(body: &Value) -> Result<ParsedRequest, Failure> {
         cap: integer(&body["max_output_tokens"]),
         ..ParsedRequest::default()
     };
+    parse_tools(&body["tools"], None, &mut parsed.tools);
     parsed.count_text(&text_of(&body["instructions"]));
     match &body["input"] {
         Value::String(text) => parsed.start_user_turn(text.clone()),
@@ -62,16 +66,37 @@ fn parse(body: &Value) -> Result<ParsedRequest, Failure> {
     Ok(parsed)
 }
 
+/// Adds the functions and the custom tools of a list, and those in its namespaces.
+fn parse_tools(list: &Value, namespace: Option<&str>, tools: &mut Vec<Tool>) {
+    for tool in elements(list) {
+        let kind = tool["type"].as_str().unwrap_or_default();
+        if kind == "namespace" {
+            parse_tools(&tool["tools"], tool["name"].as_str(), tools);
+        } else if ["function", "custom"].contains(&kind) {
+            // Functions may also have the form of Chat.
+            let read = Tool::read(tool.get("function").unwrap_or(tool), "parameters");
+            tools.extend(read.map(|read| Tool {
+                namespace: namespace.map(str::to_owned),
+                is_freeform: kind == "custom",
+                ..read
+            }));
+        }
+    }
+}
+
 fn parse_item(item: &Value, parsed: &mut ParsedRequest) {
     match (
         item["type"].as_str().unwrap_or("message"),
         item["role"].as_str(),
     ) {
         ("message", Some("user")) => parsed.start_user_turn(text_of(&item["content"])),
+        ("message", Some("assistant")) => parsed.add_model_text(text_of(&item["content"])),
         ("message", _) => parsed.count_text(&text_of(&item["content"])),
         ("function_call_output" | "custom_tool_call_output", _) => {
             parsed.add_tool_result(text_of(&item["output"]));
         }
+        ("additional_tools", _) => parse_tools(&item["tools"], None, &mut parsed.tools),
+        ("reasoning", _) => parsed.thoughts.extend(thought(item)),
         _ => {}
     }
     for part in elements(&item["content"]).chain(elements(&item["output"])) {
@@ -79,6 +104,15 @@ fn parse_item(item: &Value, parsed: &mut ParsedRequest) {
             parsed.add_image(url);
         }
     }
+}
+
+/// The thought of a reasoning item, unless the client has sent it without its seal.
+fn thought(item: &Value) -> Option<Thought> {
+    Some(Thought {
+        text: None,
+        seal: item["encrypted_content"].as_str()?.to_owned(),
+        place: String::new(),
+    })
 }
 
 /// Encodes an answer in this protocol.
@@ -89,10 +123,22 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn stream(mut self, answer: &Answer) -> Vec<Event> {
+    fn begin(&mut self) {
         let beginning = self.snapshot("in_progress");
         self.event("response.created", json!({"response": beginning}));
         self.event("response.in_progress", json!({"response": beginning}));
+    }
+
+    fn failed_stream(mut self, failure: &Failure) -> Vec<Event> {
+        self.begin();
+        let mut response = self.snapshot("failed");
+        response["error"] = json!({"code": failure.code, "message": failure.message});
+        self.event("response.failed", json!({"response": response}));
+        self.events
+    }
+
+    fn stream(mut self, answer: &Answer) -> Vec<Event> {
+        self.begin();
         for (index, item) in self.items(answer).iter().enumerate() {
             self.item(index, item);
         }
@@ -128,7 +174,7 @@ impl Writer<'_> {
     fn items(&self, answer: &Answer) -> Vec<Value> {
         let mut items = Vec::new();
         if !answer.reasoning.is_empty() {
-            items.push(self.reasoning(answer.reasoning));
+            items.push(self.reasoning(answer));
         }
         if let Stop::Calls(calls) = &answer.stop {
             for call in calls {
@@ -152,20 +198,31 @@ impl Writer<'_> {
         items
     }
 
-    fn reasoning(&self, reasoning: &str) -> Value {
-        let summary = json!([{"type": "summary_text", "text": reasoning}]);
+    fn reasoning(&self, answer: &Answer) -> Value {
+        let summary = json!([{"type": "summary_text", "text": answer.reasoning}]);
         let mut item = json!({"id": self.id("rs", 0), "type": "reasoning", "summary": summary});
         if elements(&self.body["include"]).any(|field| field == "reasoning.encrypted_content") {
-            item["encrypted_content"] = "c2VhbGVkIHRob3VnaHRz".into();
+            item["encrypted_content"] = answer.seal.as_deref().unwrap_or(SEAL).into();
         }
         item
     }
 
     fn call(&self, index: usize, call: &Call) -> Value {
-        json!({
-            "id": self.id("fc", index), "type": "function_call", "status": "completed",
-            "call_id": self.id("call", index), "name": call.name, "arguments": call.arguments.to_string(),
-        })
+        let call_id = self.id("call", index);
+        let mut item = match &call.arguments {
+            Value::String(input) => json!({
+                "id": self.id("ctc", index), "type": "custom_tool_call", "status": "completed",
+                "call_id": call_id, "name": call.name, "input": input,
+            }),
+            arguments => json!({
+                "id": self.id("fc", index), "type": "function_call", "status": "completed",
+                "call_id": call_id, "name": call.name, "arguments": arguments.to_string(),
+            }),
+        };
+        if let Some(namespace) = &call.namespace {
+            item["namespace"] = namespace.as_str().into();
+        }
+        item
     }
 
     /// Writes the events of an item.
@@ -177,6 +234,7 @@ impl Writer<'_> {
         match item["type"].as_str() {
             Some("reasoning") => added["summary"] = json!([]),
             Some("function_call") => added["arguments"] = "".into(),
+            Some("custom_tool_call") => added["input"] = "".into(),
             _ => added["content"] = json!([]),
         }
         self.event(
@@ -194,6 +252,12 @@ impl Writer<'_> {
                 self.deltas("response.function_call_arguments.delta", &place, &pieces);
                 let whole = json!({"name": item["name"], "arguments": item["arguments"]});
                 self.event("response.function_call_arguments.done", with(&place, whole));
+            }
+            Some("custom_tool_call") => {
+                let pieces = fragments(item["input"].as_str().unwrap_or_default());
+                self.deltas("response.custom_tool_call_input.delta", &place, &pieces);
+                let whole = with(&place, json!({"input": item["input"]}));
+                self.event("response.custom_tool_call_input.done", whole);
             }
             _ => self.part(
                 &with(&place, json!({"content_index": 0})),
@@ -320,6 +384,9 @@ fn usage(answer: &Answer) -> Value {
         "total_tokens": answer.input_tokens + answer.output_tokens,
     })
 }
+
+/// The encrypted content of reasoning, which clients have to send back with it.
+const SEAL: &str = "c2VhbGVkIHRob3VnaHRz";
 
 /// Merges two objects.
 fn with(object: &Value, more: Value) -> Value {
