@@ -216,6 +216,56 @@ fn seals_of_the_first_target_do_not_reach_the_second() {
     assert_eq!(lost, "messages[].reasoning_details");
 }
 
+/// Codex sends back the encrypted reasoning of the target that has answered in place of the first.
+#[test]
+fn seals_without_a_mark_reach_the_first_target_of_their_protocol() {
+    let cases = [
+        (
+            Protocol::Responses,
+            Protocol::Chat,
+            json!({"model": "m", "input": [
+                {"role": "user", "content": "Think."},
+                {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "c2VhbA=="},
+                {"role": "assistant", "content": "Here."},
+                {"role": "user", "content": "Go on."},
+            ]}),
+        ),
+        (
+            Protocol::Messages,
+            Protocol::Responses,
+            json!({"model": "m", "max_tokens": 9, "messages": [
+                {"role": "user", "content": "Think."},
+                {"role": "assistant", "content": [
+                    {"type": "thinking", "thinking": "Hm.", "signature": "c2VhbA=="},
+                    {"type": "text", "text": "Here."},
+                ]},
+                {"role": "user", "content": "Go on."},
+            ]}),
+        ),
+    ];
+    for (protocol, other, body) in cases {
+        let failing = Simulator::start(|_| Play::json(500, &json!({"error": {"message": "No."}})));
+        let (first, second) = (failing.unwrap(), Simulator::honest().unwrap());
+        let gateway = Config::new("")
+            .keyless("first", other, &first.base_url())
+            .keyless("second", protocol, &second.base_url())
+            .model(
+                "m",
+                protocol,
+                r#"[{ upstream = "first" }, { upstream = "second" }]"#,
+            )
+            .start(GATEWAY);
+        assert_eq!(gateway.ask(protocol, &body).status, 200);
+        let list = if protocol == Protocol::Responses {
+            "input"
+        } else {
+            "messages"
+        };
+        assert!(!first.requests().is_empty(), "it was asked first");
+        assert_eq!(second.requests()[0].json()[list], body[list]);
+    }
+}
+
 /// A client keeps the conversation when it changes its model, and the next server cannot read the
 /// thoughts of the one before.
 #[test]

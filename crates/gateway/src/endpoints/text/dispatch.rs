@@ -39,7 +39,7 @@ pub(super) struct TextDispatch<D: TextEndpoint> {
     key: Arc<str>,
     deadline: Instant,
     record: Arc<Targets>,
-    /// The account of the first upstream that was tried.
+    /// The account of the first upstream of the client's protocol that was tried.
     first_group: Option<SealGroup>,
     /// The place of the target that has refused a seal, and gets none.
     without_seals: Option<usize>,
@@ -88,14 +88,18 @@ impl<D: TextEndpoint> TextDispatch<D> {
             return Box::pin(self.embedded(turn.last)).await;
         };
         let model = target.model.as_deref();
-        let mut openable = server.openable(&mut self.first_group);
         if self.without_seals != Some(target.place) {
             self.without_seals = None;
-        } else {
-            openable = openable.none();
         }
         match server.translation(D::PROTOCOL) {
-            None => self.relay(server, model, openable, turn).await,
+            None => {
+                // Only relayed answers have seals without a mark.
+                let mut openable = server.openable(&mut self.first_group);
+                if self.without_seals.is_some() {
+                    openable = openable.none();
+                }
+                self.relay(server, model, openable, turn).await
+            }
             Some(protocol) => {
                 let model = model.unwrap_or(&self.parsed.model).to_owned();
                 let translated = self.translate(server, protocol, model, turn).await;
