@@ -1,7 +1,7 @@
-"""Runs coding agents through the gateway: `python3 tests/agents/run.py [--write] [NAME…]`.
+"""Runs coding agents through the gateway: `python3 tests/agents/run.py [--write] [--scenario NAME] [NAME…]`.
 
-The model `coding-agent` of the simulator is behind upstreams of several protocols and dialects. Each agent runs
-headless with each upstream, in a folder of its own, and has to write two files with the tools that the model calls.
+The models for coding agents of the simulator are behind upstreams of several protocols and dialects. Each agent runs
+headless in every scenario, in a folder of its own, and has to write or edit files with the tools that the model calls.
 """
 
 from __future__ import annotations
@@ -12,73 +12,78 @@ import os
 import shutil
 import subprocess
 import sys
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
-from agents import AGENTS, KEYS, Agent
-from trial import Proxy, Trial
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from agents import AGENTS, Agent
+from scenarios import SCENARIOS, UPSTREAMS, Scenario
+from trial import Passed, Proxy, Trial, server
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-# The upstreams, each with its column of the table. One that is not named after its protocol is a vendor with Chat
-# Completions, which the gateway reaches with the preset of that name.
-PROTOCOLS = {"responses": "Responses", "messages": "Messages", "chat": "Chat"}
-UPSTREAMS = PROTOCOLS | {"azure": "Chat of Azure", "mistral": "Chat of Mistral", "gemini": "Chat of Gemini"}
+# The number of agents that run at once.
+JOBS = 4
 
 
 class Row(NamedTuple):
-    """The results of an agent, one for each upstream."""
+    """The results of an agent."""
 
     agent: Agent
     version: str
-    results: list[int | str]
+    # By scenario, one for each of its upstreams, or the reason why it is not run.
+    results: dict[str, list[Passed | str] | str]
     # The hosts beside the gateway that it asked for.
     hosts: list[str]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Runs coding agents through the gateway.")
-    parser.add_argument("--write", action="store_true", help="write the table to docs/agents.md")
+    parser.add_argument("--write", action="store_true", help="write the tables to docs/agents.md")
+    parser.add_argument("--scenario", action="append", choices=[scenario.name for scenario in SCENARIOS])
     parser.add_argument("names", nargs="*", metavar="NAME", help="run the agents whose name contains a NAME (all)")
     args = parser.parse_args()
-    if args.write and args.names:
-        parser.error("--write needs the results of all agents, so it takes no names")
+    if args.write and (args.names or args.scenario):
+        parser.error("--write needs the results of all agents in all scenarios, so it takes no names")
     chosen = [agent for agent in AGENTS if not args.names or any(name in agent.name for name in args.names)]
     if not chosen:
         parser.error(f"no agent has such a name: {args.names}")
-    rows = run(chosen)
-    print(f"\n{table(rows)}")
+    scenarios = [scenario for scenario in SCENARIOS if not args.scenario or scenario.name in args.scenario]
+    rows = run(chosen, scenarios)
+    print(f"\n{tables(rows, scenarios)}")
     if args.write:
-        write(table(rows))
-    if failed := failures(rows):
+        write(tables(rows, scenarios))
+    if failed := failures(rows, scenarios):
         sys.exit("agents failed:\n  " + "\n  ".join(failed))
 
 
-def run(agents: list[Agent]) -> list[Row]:
-    """Builds the gateway, installs the agents, and runs them with every upstream."""
+def run(agents: list[Agent], scenarios: list[Scenario]) -> list[Row]:
+    """Builds the gateway, installs the agents, and runs them in the scenarios."""
     target = build()
     folder = target / "agents"
     path = install(folder)
-    config, log = folder / "sluicegate.toml", folder / "gateway.log"
-    listen = ["--listen", "127.0.0.1:0"]
-    with server([f"{target}/debug/sluicegate-simulator", *listen]) as simulator, log.open("wb") as errors:
-        config.write_text(configuration(simulator), encoding="utf-8")
-        command = [f"{target}/debug/sluicegate", "serve", *listen, "--admin", "127.0.0.1:0", "--config", str(config)]
-        env = {name: value for name, value in os.environ.items() if name != "SLUICEGATE_LOG"} | KEYS
-        with server(command, env=env, stderr=errors) as gateway:
-            return [run_agent(Trial(agent, path, folder, gateway, log, Proxy())) for agent in agents]
+    with server([f"{target}/debug/sluicegate-simulator", "--listen", "127.0.0.1:0"]) as simulator:
+        program = f"{target}/debug/sluicegate"
+        trials = [Trial(agent, path, folder, program, simulator, Proxy()) for agent in agents]
+        # They mostly wait.
+        with ThreadPoolExecutor(JOBS) as pool:
+            return list(pool.map(lambda trial: run_agent(trial, scenarios), trials))
 
 
-def run_agent(trial: Trial) -> Row:
-    """Runs an agent with every upstream."""
-    version, results = trial.version(), []
-    for upstream in UPSTREAMS:
-        results.append(trial.run(model(trial.agent, upstream)))
-        print(f"{trial.agent.name} over {upstream}: {cell(results[-1])}", flush=True)
+def run_agent(trial: Trial, scenarios: list[Scenario]) -> Row:
+    """Runs an agent in the scenarios, with all their upstreams."""
+    version, lacks = trial.version(), dict(trial.agent.lacks)
+    results: dict[str, list[Passed | str] | str] = {}
+    for scenario in scenarios:
+        if scenario.name in lacks:
+            results[scenario.name] = lacks[scenario.name]
+            continue
+        done: list[Passed | str] = []
+        for upstreams in scenario.upstreams:
+            result = trial.run(scenario, upstreams)
+            done.append(result)
+            print(f"{trial.agent.name} {scenario.name} over {' and '.join(upstreams)}: {cell(result)}", flush=True)
+        results[scenario.name] = done
     return Row(trial.agent, version, results, sorted(trial.proxy.hosts))
 
 
@@ -118,58 +123,39 @@ def is_copy(copy: Path, file: Path) -> bool:
     return copy.exists() and copy.read_bytes() == file.read_bytes()
 
 
-def model(agent: Agent, upstream: str) -> str:
-    """The model of an agent at an upstream: each pair has its own, by which its requests are found in the log."""
-    return f"{agent.name}-over-{upstream}"
-
-
-def configuration(simulator: str) -> str:
-    """The configuration of a gateway in front of the simulator with this base URL."""
-    lines = []
-    for name in UPSTREAMS:
-        protocol, path, preset = name, "/v1", []
-        if name not in PROTOCOLS:
-            protocol, path = "chat", f"/{name}/v1"
-            preset = [f'preset = "{name}"', 'api_key = { env = "SLUICEGATE_TEXT_KEY" }']
-        lines += ["[[upstreams]]", f'name = "{name}"', f'protocol = "{protocol}"', *preset]
-        lines += [f'base_url = "{simulator.removesuffix("/v1")}{path}"']
-        for agent in AGENTS:
-            lines += ["[[models]]", f'id = "{model(agent, name)}"', 'family = "text"']
-            lines += ['protocols = ["responses", "chat", "messages"]']
-            lines += [f'targets = [{{ upstream = "{name}", model = "coding-agent" }}]']
-    return "\n".join(lines)
-
-
-@contextmanager
-def server(command: list[str], **options: Any) -> Iterator[str]:
-    """Runs the gateway or the simulator. Yields the address that it prints once it listens."""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options) as child:
-        try:
-            lines = (line.strip().partition(" listens on ") for line in child.stdout or [])
-            address = next((address for _, _, address in lines if address), None)
-            if address is None:
-                raise RuntimeError(f"{command[0]} did not start; the gateway's log is gateway.log")
-            yield address
-        finally:
-            child.kill()
-
-
-def cell(result: int | str) -> str:
+def cell(result: Passed | str) -> str:
     """A result as it appears in the table."""
     if isinstance(result, str):
         return f"FAILED: {result}"
-    return f"passed, {result} request{'s' * (result != 1)}"
+    counts = [(result.requests, "request"), (result.thoughts, "thought")]
+    known = [f"{count} {noun}{'s' * (count != 1)}" for count, noun in counts if count is not None]
+    return ", ".join(["passed", *known])
 
 
-def table(rows: list[Row]) -> str:
-    """The table of all results."""
-    titles = ["agent", "version", "uses", *UPSTREAMS.values(), "other hosts"]
-    lines = [line(titles), f"|{'---|' * len(titles)}\n"]
-    for agent, version, results, hosts in rows:
-        # The page never names a registry of packages.
-        names = ["a registry of packages" if host.startswith("registry.") else host for host in hosts]
-        lines.append(line([agent.title, version, agent.protocol, *map(cell, results), ", ".join(names) or "none"]))
-    return "".join(lines)
+def tables(rows: list[Row], scenarios: list[Scenario]) -> str:
+    """A table of the agents, and a section for each scenario."""
+    # The page never names a registry of packages.
+    named = [["a registry of packages" if host.startswith("registry.") else host for host in row.hosts] for row in rows]
+    names = [", ".join(dict.fromkeys(hosts)) or "none" for hosts in named]
+    agents = [[row.agent.title, row.version, row.agent.protocol, hosts] for row, hosts in zip(rows, names, strict=True)]
+    sections = [table(["agent", "version", "uses", "other hosts"], agents)]
+    for scenario in scenarios:
+        columns = [" to ".join(UPSTREAMS[name] for name in upstreams) for upstreams in scenario.upstreams]
+        lines = [
+            [row.agent.title, row.agent.protocol, *map(cell, results)]
+            for row in rows
+            if not isinstance(results := row.results[scenario.name], str)
+        ]
+        reasons = [
+            f"{row.agent.title}: {results}" for row in rows if isinstance(results := row.results[scenario.name], str)
+        ]
+        section = f"### {scenario.title}\n\n{scenario.about}\n\n{table(['agent', 'uses', *columns], lines)}"
+        sections.append(section + (f"\nNot run: {'; '.join(dict.fromkeys(reasons))}.\n" if reasons else ""))
+    return "\n".join(sections)
+
+
+def table(titles: list[str], rows: list[list[str]]) -> str:
+    return "".join([line(titles), f"|{'---|' * len(titles)}\n", *map(line, rows)])
 
 
 def line(cells: list[str]) -> str:
@@ -177,18 +163,27 @@ def line(cells: list[str]) -> str:
     return f"| {' | '.join(escaped)} |\n"
 
 
-def failures(rows: list[Row]) -> list[str]:
+def failures(rows: list[Row], scenarios: list[Scenario]) -> list[str]:
     """The runs that failed, each in a sentence."""
-    results = [(row.agent.name, *each) for row in rows for each in zip(UPSTREAMS, row.results, strict=True)]
-    return [f"{name} over {upstream}: {result}" for name, upstream, result in results if isinstance(result, str)]
+    failed = []
+    for row in rows:
+        for scenario in scenarios:
+            results = row.results[scenario.name]
+            pairs = [] if isinstance(results, str) else zip(scenario.upstreams, results, strict=True)
+            failed += [
+                f"{row.agent.name} {scenario.name} over {' and '.join(upstreams)}: {result}"
+                for upstreams, result in pairs
+                if isinstance(result, str)
+            ]
+    return failed
 
 
-def write(table: str) -> None:
-    """Writes the table to docs/agents.md, between its markers."""
+def write(tables: str) -> None:
+    """Writes the tables to docs/agents.md, between its markers."""
     page = ROOT / "docs/agents.md"
     before, rest = page.read_text(encoding="utf-8").split("<!-- results -->\n")
     after = rest.split("<!-- end -->\n")[1]
-    page.write_text(f"{before}<!-- results -->\n{table}<!-- end -->\n{after}", encoding="utf-8")
+    page.write_text(f"{before}<!-- results -->\n{tables}<!-- end -->\n{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -8,56 +8,109 @@ import unittest
 from pathlib import Path
 
 from agents import AGENTS
-from run import Row, failures, table
-from trial import Proxy, TrialError, bounded, quoted, requests, written
+from run import Row, failures, tables
+from scenarios import SCENARIOS, File
+from trial import Passed, Proxy, TrialError, bounded, configuration, requests, said, written
 
 LOG = """\
-{"log":"access","route":"responses","model":"a","status":200,"outcome":"completed"}
-{"log":"access","route":"responses","model":"b","status":502,"outcome":"upstream_error"}
-{"log":"access","route":"responses","model":"a","status":200,"outcome":"completed"}
+{"log":"access","route":"responses","model":"coder","target":"chat","status":200,"outcome":"completed"}
+{"log":"access","route":"models","status":200,"outcome":"completed"}
 a line of another kind
-{"log":"access","route":"messages","model":"c","status":200,"outcome":"completed"}
+{"log":"access","route":"responses","model":"coder","target":"chat","status":200,"outcome":"completed"}
 """
 CODEX, AIDER = AGENTS[0], AGENTS[-1]
+WRITE, EDIT, SWITCH, FAILOVER, OVERFLOW = SCENARIOS
 
 
 class Judging(unittest.TestCase):
-    def test_requests_are_counted_by_model_and_have_to_be_completed(self) -> None:
-        self.assertEqual(requests(CODEX, LOG, "a"), 2)
-        cases = {"none": "0 requests", "b": "502 upstream_error by responses", "c": "200 completed by messages"}
-        for model, failure in cases.items():
+    def test_requests_are_counted_and_have_to_be_completed(self) -> None:
+        self.assertEqual(requests(CODEX, WRITE, ("chat",), LOG), 2)
+        cases = {
+            "no request to chat": "",
+            "1 requests": LOG[: LOG.index("\n")],
+            "502 upstream_error by responses": LOG.replace(
+                '200,"outcome":"completed"', '502,"outcome":"upstream_error"'
+            ),
+            "200 completed by messages": LOG.replace('"responses"', '"messages"'),
+        }
+        for failure, log in cases.items():
             with self.assertRaises(TrialError) as raised:
-                requests(CODEX, LOG, model)
+                requests(CODEX, WRITE, ("chat",), log)
             self.assertEqual(str(raised.exception), failure)
 
-    def test_agents_with_tools_have_to_print_the_results_of_both_calls(self) -> None:
-        quoted(CODEX, "a\nThe tool said: Wrote it.; Wrote it.")
-        quoted(AIDER, "")
-        for output in ["The tool said: Wrote it.", "Wrote it; and again."]:
-            self.assertRaises(TrialError, quoted, CODEX, output)
+    def test_every_upstream_has_to_be_used(self) -> None:
+        with self.assertRaisesRegex(TrialError, r"^no request to messages$"):
+            requests(CODEX, FAILOVER, ("messages", "chat"), LOG)
+
+    def test_only_a_history_that_becomes_too_long_is_refused(self) -> None:
+        refused = LOG + LOG[: LOG.index("\n")].replace('200,"outcome":"completed"', '400,"outcome":"upstream_rejected"')
+        self.assertEqual(requests(CODEX, OVERFLOW, ("chat",), refused), 3)
+        self.assertRaisesRegex(TrialError, "^400 ", requests, CODEX, EDIT, ("chat",), refused)
+        self.assertRaisesRegex(TrialError, "^no request was too long$", requests, CODEX, OVERFLOW, ("chat",), LOG)
+
+    def test_agents_with_tools_have_to_print_the_last_text(self) -> None:
+        self.assertIsNone(said(CODEX, WRITE, "a\nThe tool said: Wrote it.; Wrote it."))
+        self.assertIsNone(said(AIDER, WRITE, ""))
+        self.assertEqual(said(CODEX, EDIT, "The tool said: Wrote it.\nThoughts that came back: 3.\n"), 3)
+        for scenario, output in [
+            (WRITE, "The tool said: Wrote it."),
+            (WRITE, "Wrote it; and again."),
+            (EDIT, "The tool said: Wrote it.; Wrote it."),
+        ]:
+            self.assertRaises(TrialError, said, CODEX, scenario, output)
 
     def test_files_have_to_exist_with_their_lines(self) -> None:
+        files = [File("hello.txt", ("The gateway was here.",)), File("again.txt", ("One.", "Two."), ("one", "two"))]
         with tempfile.TemporaryDirectory() as name:
             work = Path(name)
             (work / "hello.txt").write_text("The gateway was here.\n")
             with self.assertRaisesRegex(TrialError, r"^again.txt: "):
-                written(work)
-            (work / "again.txt").write_text("And it is here.\n")
-            with self.assertRaisesRegex(TrialError, r"^again.txt contains 'And it is here.\\n'$"):
-                written(work)
-            (work / "again.txt").write_text("And it's still here.\n")
-            written(work)
+                written(files, work)
+            (work / "again.txt").write_text("One.\ntwo\n")
+            with self.assertRaisesRegex(TrialError, r"^again.txt contains 'One.\\ntwo\\n'$"):
+                written(files, work)
+            (work / "again.txt").write_text("One.\nTwo.\n")
+            written(files, work)
 
-    def test_results_are_a_table_and_failures_are_listed(self) -> None:
-        rows = [Row(CODEX, "1.2", [2, "exit status: 1", 1, 2, 2, 2], ["a.example", "registry.example"])]
-        line = table(rows).splitlines()[2]
-        start = "| Codex | 1.2 | Responses | passed, 2 requests | FAILED: exit status: 1 | passed, 1 request | "
-        self.assertTrue(line.startswith(start), line)
-        self.assertTrue(line.endswith(" | a.example, a registry of packages |"), line)
-        self.assertEqual(failures(rows), ["codex over messages: exit status: 1"])
+    def test_results_are_tables_and_failures_are_listed(self) -> None:
+        codex = {"write": [Passed(2, None), "exit status: 1", *[Passed(1, None)] * 4], "edit": [Passed(4, 3)] * 3}
+        rows = [
+            Row(CODEX, "1.2", codex, ["a.example", "registry.example"]),
+            Row(AIDER, "3.4", codex | {"edit": "no tools"}, []),
+        ]
+        lines = tables(rows, [WRITE, EDIT]).splitlines()
+        self.assertIn("| Codex, other models | 1.2 | Responses | a.example, a registry of packages |", lines)
+        start = "| Codex, other models | Responses | passed, 2 requests | FAILED: exit status: 1 | passed, 1 request | "
+        self.assertTrue(any(line.startswith(start) for line in lines), lines)
+        passed = "passed, 4 requests, 3 thoughts"
+        self.assertIn(f"| Codex, other models | Responses | {passed} | {passed} | {passed} |", lines)
+        self.assertEqual(lines[-1], "Not run: aider: no tools.")
+        failed = [f"{name} write over messages: exit status: 1" for name in ["codex", "aider"]]
+        self.assertEqual(failures(rows, [WRITE, EDIT]), failed)
 
 
 class Running(unittest.TestCase):
+    def test_upstreams_are_targets_of_one_model_or_models_of_their_own(self) -> None:
+        targets = [
+            (
+                FAILOVER,
+                [
+                    'targets = [{ upstream = "chat", model = "coding-agent-failing-1" }, '
+                    '{ upstream = "messages", model = "coding-agent-thinking" }]'
+                ],
+            ),
+            (
+                SWITCH,
+                [
+                    'targets = [{ upstream = "chat", model = "coding-agent-thinking" }]',
+                    'targets = [{ upstream = "messages", model = "coding-agent-thinking" }]',
+                ],
+            ),
+        ]
+        for scenario, expected in targets:
+            lines = configuration("http://127.0.0.1:1/v1", CODEX, scenario, ("chat", "messages")).splitlines()
+            self.assertEqual([line for line in lines if line.startswith("targets")], expected)
+
     def test_requests_to_the_proxy_are_refused_and_their_hosts_are_recorded(self) -> None:
         proxy = Proxy()
         self.addCleanup(proxy.server_close)
