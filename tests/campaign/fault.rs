@@ -449,7 +449,7 @@ impl Kind {
     }
 
     /// Returns true if the process of the gateway ends.
-    fn is_of_process(&self) -> bool {
+    pub(crate) fn is_of_process(&self) -> bool {
         matches!(self, Self::Shutdown(_) | Self::Drain(_))
     }
 
