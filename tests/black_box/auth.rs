@@ -194,8 +194,10 @@ fn a05_capability_is_judged_before_the_body() {
 }
 
 fn assert_permission_error(body: &Value) {
-    assert_eq!(body["error"]["type"], "permission_error");
-    if body["type"] != "error" {
+    if body["type"] == "error" {
+        assert_eq!(body["error"]["type"], "permission_error");
+    } else {
+        assert_eq!(body["error"]["type"], "invalid_request_error");
         assert_eq!(body["error"]["code"], "insufficient_permissions");
     }
 }

@@ -182,7 +182,7 @@ fn the_checks_come_in_their_order() {
     for (status, code, request) in [
         (
             404,
-            "not_found",
+            "unknown_url",
             post("/v1/nope", "nobody", "x/y", &too_large).method("PUT"),
         ),
         (
@@ -207,7 +207,7 @@ fn the_checks_come_in_their_order() {
         ),
         (
             415,
-            "unsupported_media_type",
+            "unsupported_content_type",
             post(responses, TEXT, "x/y", "{"),
         ),
         (

@@ -40,7 +40,7 @@ fn the_first_steps_lead_to_a_limit() {
         .collect();
     assert_eq!(statuses, ["200", "200", "200", "429", "200"], "{output}");
     let shown = blocks(&text, "text").concat();
-    let refusal = "The limit of 3 requests per minute is reached; try again in ";
+    let refusal = "Rate limit reached on requests per min (RPM): Limit 3. Please try again in ";
     let reason = "Refused by the limit 'key team-a' (requests_per_minute)";
     for line in shown.lines().chain([refusal, reason]) {
         assert!(output.contains(line), "{line} is not in {output}");

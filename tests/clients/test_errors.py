@@ -84,7 +84,7 @@ def check_anthropic(error: anthropic.APIStatusError, kind: str, text: str) -> No
 def test_openai_wrong_key(gateway: Gateway, call: Call) -> None:
     with gateway.openai(WRONG_KEY) as client, pytest.raises(openai.AuthenticationError) as raised:
         call(client)
-    check_openai(raised.value, "authentication_error", "invalid_api_key")
+    check_openai(raised.value, "invalid_request_error", "invalid_api_key")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_anthropic_key_as_a_token(gateway: Gateway) -> None:
 def test_openai_wrong_capability(gateway: Gateway, key: str, call: Call) -> None:
     with gateway.openai(key) as client, pytest.raises(openai.PermissionDeniedError) as raised:
         call(client)
-    check_openai(raised.value, "permission_error", "insufficient_permissions")
+    check_openai(raised.value, "invalid_request_error", "insufficient_permissions")
 
 
 @pytest.mark.parametrize("key", [TEXT_KEY, IMAGE_KEY], ids=["text", "images"])
@@ -207,10 +207,10 @@ def test_openai_bad_request(openai_client: OpenAI, call: Call, code: str, param:
         pytest.param(message(model="alt-flash"), "model: alt-flash", id="another endpoint's model"),
         pytest.param(message(extra_body={"max_tokens": None}), "max_tokens: Field required", id="no cap"),
         pytest.param(message(max_tokens=-1), "max_tokens", id="a cap below 0"),
-        pytest.param(message(tools=[{"name": "a b", "input_schema": {}}]), "tools[0].name", id="a bad name"),
+        pytest.param(message(tools=[{"name": "a b", "input_schema": {}}]), "tools.0.name", id="a bad name"),
         pytest.param(
             message(messages=content({"type": "image", "source": {"type": "file", "file_id": "file_1"}})),
-            "messages[0].content[0].source",
+            "messages.0.content.0.source",
             id="a picture by its id",
         ),
         pytest.param(count(messages=[]), "messages: at least one message is required", id="nothing to count"),

@@ -177,7 +177,7 @@ def test_an_unknown_model_is_not_found(image_client: OpenAI, call: Call, streams
 def test_the_key_must_be_for_images(gateway: Gateway, call: Call, streams: bool, key: str) -> None:
     with gateway.openai(key) as client, pytest.raises(openai.PermissionDeniedError) as raised:
         call(client, stream=streams)
-    assert (raised.value.type, raised.value.code) == ("permission_error", "insufficient_permissions")
+    assert (raised.value.type, raised.value.code) == ("invalid_request_error", "insufficient_permissions")
 
 
 @pytest.mark.anyio

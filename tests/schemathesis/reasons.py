@@ -212,7 +212,7 @@ UNSERVED = {
 # Fields that are needed where others are not there.
 NEEDED = {("content",), ("file_data",), ("image_url",)}
 REASONS = [
-    Reason("does not exist or this key has no access to it|is not served here|^model: ", is_served_elsewhere),
+    Reason("does not exist or you do not have access to it|is not served here|^model: ", is_served_elsewhere),
     Reason("as it was sent is not supported by this model", is_translated),
     Reason("Names are compared as they are written", is_misspelled),
     Reason("at most 4 stop sequences", lambda _, body: len(body["stop_sequences"]) > 4),

@@ -81,7 +81,7 @@ fn check_refusal(protocol: Protocol, refused: &Response) {
     let error = &body["error"];
     assert_eq!(
         error["message"],
-        "The budget for these requests is used up."
+        "You exceeded your current quota, please check your plan and billing details."
     );
     match protocol {
         Protocol::Messages => {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use simulator::{Protocol, Simulator};
+use testkit::errors::ERRORS;
 use testkit::requests::{PROTOCOLS, TEXT_PROTOCOLS, ask, protocol_name};
 use testkit::usage::{PLACES, count, edited};
 use testkit::{Config, Gateway, Request, Response, TEXT};
@@ -404,7 +405,8 @@ fn a_model_without_a_price_is_refused_to_keys_with_a_budget() {
             let body = ask(protocol, protocol_name(protocol), "Hello.", stream);
             let refused = till.gateway.ask(protocol, &body);
             assert_eq!(refused.status, 403, "{}", refused.text());
-            assert_eq!(refused.json()["error"]["type"], "permission_error");
+            let owed = ERRORS["model_without_price"].response(protocol).unwrap();
+            assert_eq!(refused.json()["error"]["type"], *owed.kind);
             let message = refused.json()["error"]["message"].clone();
             let message = message.as_str().unwrap();
             assert!(message.contains("has no price"), "{message}");

@@ -10,6 +10,7 @@ mod client;
 mod config;
 pub mod dialects;
 pub mod dice;
+pub mod errors;
 pub mod events;
 pub mod examples;
 mod form;

@@ -1,10 +1,14 @@
-//! The closed list of error responses, as each protocol encodes them.
+//! The closed list of error responses that an upstream or the shutdown can cause, from the table of
+//! [all errors](crate::errors).
+
+use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 use simulator::Protocol;
 use wire::ErrorKind;
 
 use crate::client::Response;
+use crate::errors::{ERRORS, Literal};
 
 /// Asserts that a response is an error that an upstream, or the shutdown, can cause for a client of
 /// this protocol.
@@ -44,11 +48,24 @@ pub fn has_word(upstream: &[u8], word: &str) -> bool {
 
 /// All error responses that a client of this protocol may get once its request was accepted.
 pub fn refusals(client: Protocol) -> &'static [Refusal] {
+    static OPENAI: LazyLock<Vec<Refusal>> = LazyLock::new(|| listed(Protocol::Chat));
+    static MESSAGES: LazyLock<Vec<Refusal>> = LazyLock::new(|| listed(Protocol::Messages));
     if client == Protocol::Messages {
         &MESSAGES
     } else {
         &OPENAI
     }
+}
+
+fn listed(client: Protocol) -> Vec<Refusal> {
+    let refusals = CLASSES.iter().filter_map(|(failure, code, class)| {
+        Some(Refusal {
+            failure: *failure,
+            code,
+            literal: ERRORS[*class].response(client)?,
+        })
+    });
+    refusals.collect()
 }
 
 /// An error response.
@@ -57,31 +74,11 @@ pub struct Refusal {
     pub failure: ErrorKind,
     /// The `code` of an OpenAI-style body.
     pub code: &'static str,
-    /// The status of the response.
-    status: u16,
-    /// The `type` in the body.
-    word: &'static str,
-    /// The message in the body. A `*` stands for any text.
-    sentence: &'static str,
+    /// The status of the response, and the members of its body.
+    literal: &'static Literal,
 }
 
 impl Refusal {
-    const fn new(
-        failure: ErrorKind,
-        code: &'static str,
-        status: u16,
-        word: &'static str,
-        sentence: &'static str,
-    ) -> Self {
-        Self {
-            failure,
-            code,
-            status,
-            word,
-            sentence,
-        }
-    }
-
     /// Returns true if the response is this error, to the last member of its body.
     pub fn is(&self, client: Protocol, response: &Response) -> bool {
         self.matches(client, response, b"")
@@ -90,18 +87,19 @@ impl Refusal {
     fn matches(&self, client: Protocol, response: &Response, upstream: &[u8]) -> bool {
         let found: Value = serde_json::from_str(response.text()).unwrap_or_default();
         let sentence = found["error"]["message"].as_str().unwrap_or_default();
-        response.status == self.status
-            && matches(self.sentence, sentence)
+        Some(response.status) == self.literal.status
+            && self.literal.says(sentence)
             && found == self.body(client, response, &found["error"], upstream)
     }
 
     /// The complete body. Values that vary are taken from `found`.
     fn body(&self, client: Protocol, response: &Response, found: &Value, upstream: &[u8]) -> Value {
-        let word = |name: &str, own| match found[name].as_str() {
+        let word = |name: &str, own: &str| match found[name].as_str() {
             Some(word) if has_word(upstream, word) => json!(word),
             _ => json!(own),
         };
-        let mut error = json!({"type": word("type", self.word), "message": found["message"]});
+        let mut error =
+            json!({"type": word("type", &self.literal.kind), "message": found["message"]});
         if client == Protocol::Messages {
             if self.code == LIMIT {
                 error["details"] = json!({"error_code": LIMIT});
@@ -119,188 +117,59 @@ impl Refusal {
     }
 }
 
-/// Returns true if the text matches the pattern, with some text in the place of its `*`.
-fn matches(pattern: &str, text: &str) -> bool {
-    let Some((start, end)) = pattern.split_once('*') else {
-        return text == pattern;
-    };
-    text.strip_prefix(start)
-        .and_then(|rest| rest.strip_suffix(end))
-        .is_some_and(|varies| !varies.is_empty())
-}
-
-/// The errors of Responses, Chat Completions and Images.
-const OPENAI: [Refusal; 12] = [
-    Refusal::new(
+/// The errors that an upstream or the shutdown can cause, by their kind, their code and the class in
+/// the table.
+const CLASSES: [(ErrorKind, &str, &str); 14] = [
+    (ErrorKind::InvalidRequest, LONG, "prompt_too_long"),
+    (
         ErrorKind::InvalidRequest,
-        "context_length_exceeded",
-        400,
-        "invalid_request_error",
-        "*",
+        LONG,
+        "prompt_and_output_too_long",
     ),
-    Refusal::new(
+    (ErrorKind::InvalidRequest, LONG, "prompt_of_unknown_length"),
+    (
         ErrorKind::RateLimit,
         "insufficient_quota",
-        429,
-        "rate_limit_error",
-        QUOTA_USED_UP,
+        "quota_of_upstream",
     ),
-    Refusal::new(
+    (
         ErrorKind::InvalidRequest,
         "content_policy_violation",
-        400,
-        "invalid_request_error",
-        "*",
+        "content_policy",
     ),
-    Refusal::new(
+    (
         ErrorKind::InvalidRequest,
         "invalid_value",
-        400,
-        "invalid_request_error",
-        "*",
+        "refused_by_upstream",
     ),
-    Refusal::new(
+    (
         ErrorKind::TooLarge,
         "request_too_large",
-        413,
-        "invalid_request_error",
-        "*",
+        "too_large_for_upstream",
     ),
-    Refusal::new(
-        ErrorKind::RateLimit,
-        LIMIT,
-        429,
-        "rate_limit_error",
-        OVER_THE_LIMIT,
-    ),
-    Refusal::new(
+    (ErrorKind::RateLimit, LIMIT, "limit_of_concurrency"),
+    (
         ErrorKind::RateLimit,
         "rate_limit_exceeded",
-        429,
-        "rate_limit_error",
-        RATE_LIMITED,
+        "rate_of_upstream",
     ),
-    Refusal::new(
-        ErrorKind::Upstream,
-        "upstream_error",
-        502,
-        "server_error",
-        BAD_GATEWAY,
-    ),
-    Refusal::new(
-        ErrorKind::Overloaded,
-        "service_unavailable",
-        503,
-        "server_error",
-        OVERLOADED,
-    ),
-    Refusal::new(
+    (ErrorKind::Upstream, "upstream_error", "upstream"),
+    (ErrorKind::Overloaded, "service_unavailable", "overload"),
+    (
         ErrorKind::Unavailable,
         "service_unavailable",
-        503,
-        "server_error",
-        LEFT_ALONE,
+        "open_circuit",
     ),
-    Refusal::new(
+    (
         ErrorKind::Unavailable,
         "service_unavailable",
-        503,
-        "server_error",
-        SHUTTING_DOWN,
+        "shutting_down",
     ),
-    Refusal::new(
+    (
         ErrorKind::UpstreamTimeout,
         "upstream_timeout",
-        504,
-        "server_error",
-        TIMEOUT,
+        "timeout_of_upstream",
     ),
 ];
-/// The errors of Messages. The types, and 529 for overload only, are the vendor's:
-/// <https://docs.anthropic.com/en/api/errors>.
-const MESSAGES: [Refusal; 10] = [
-    Refusal::new(
-        ErrorKind::RateLimit,
-        "insufficient_quota",
-        429,
-        "rate_limit_error",
-        QUOTA_USED_UP,
-    ),
-    Refusal::new(
-        ErrorKind::InvalidRequest,
-        "invalid_value",
-        400,
-        "invalid_request_error",
-        "*",
-    ),
-    Refusal::new(
-        ErrorKind::TooLarge,
-        "request_too_large",
-        413,
-        "request_too_large",
-        TOO_LARGE_OF_MESSAGES,
-    ),
-    Refusal::new(
-        ErrorKind::RateLimit,
-        LIMIT,
-        429,
-        "rate_limit_error",
-        OVER_THE_LIMIT_OF_MESSAGES,
-    ),
-    Refusal::new(
-        ErrorKind::RateLimit,
-        "rate_limit_exceeded",
-        429,
-        "rate_limit_error",
-        RATE_LIMITED,
-    ),
-    Refusal::new(
-        ErrorKind::Upstream,
-        "upstream_error",
-        502,
-        "api_error",
-        BAD_GATEWAY,
-    ),
-    Refusal::new(
-        ErrorKind::Overloaded,
-        "service_unavailable",
-        529,
-        "overloaded_error",
-        "Overloaded",
-    ),
-    Refusal::new(
-        ErrorKind::Unavailable,
-        "service_unavailable",
-        503,
-        "overloaded_error",
-        LEFT_ALONE,
-    ),
-    Refusal::new(
-        ErrorKind::Unavailable,
-        "service_unavailable",
-        503,
-        "overloaded_error",
-        SHUTTING_DOWN,
-    ),
-    Refusal::new(
-        ErrorKind::UpstreamTimeout,
-        "upstream_timeout",
-        504,
-        "timeout_error",
-        TIMEOUT,
-    ),
-];
-
+const LONG: &str = "context_length_exceeded";
 const LIMIT: &str = "gateway_concurrency_limit";
-const TOO_LARGE_OF_MESSAGES: &str = "Request exceeds the maximum size.";
-const OVER_THE_LIMIT: &str = "Too many parallel requests; reduce parallelism and try again in 1s.";
-const OVER_THE_LIMIT_OF_MESSAGES: &str =
-    "Too many parallel requests; reduce parallelism and retry.";
-const RATE_LIMITED: &str = "The model takes no more requests just now; try again in *s.";
-const QUOTA_USED_UP: &str = "The quota of the model is used up.";
-const BAD_GATEWAY: &str = "The upstream returned an invalid reply.";
-const OVERLOADED: &str = "The model is overloaded just now.";
-/// Of an upstream whose circuit breaker is open.
-const LEFT_ALONE: &str = "The model is not available just now.";
-const SHUTTING_DOWN: &str = "The service is shutting down.";
-const TIMEOUT: &str = "The upstream did not answer in time.";

@@ -212,7 +212,7 @@ fn files_that_the_upstream_keeps() {
         Protocol::Messages,
         "file_id",
         change,
-        "messages[0].content[0].source.type",
+        "messages.0.content.0.source.type",
     );
     insta::assert_snapshot!(sent, @r#"{"model":"their-model","stream":false,"max_tokens":512,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"file","file_id":"file_1"}}]}]}"#);
 }

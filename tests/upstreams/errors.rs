@@ -259,10 +259,7 @@ fn u23_a_used_up_quota_is_not_to_be_retried() {
             let got = answer(&gateway, client, true);
             assert_eq!(got.status, 429, "{body}");
             assert_eq!(got.json()["error"]["code"], "insufficient_quota");
-            assert_eq!(
-                got.json()["error"]["message"],
-                "The quota of the model is used up."
-            );
+            assert_eq!(got.json()["error"]["message"], message);
             assert_eq!(got.header("x-should-retry"), Some("false"));
             assert_eq!(got.header("retry-after"), None);
         }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Request, Simulator, honest};
+use testkit::errors::ERRORS;
 use testkit::requests::{TEXT_PROTOCOLS, ask, protocol_name};
 use testkit::{Config, Gateway, Response, await_that};
 
@@ -51,15 +52,11 @@ fn requests_over_the_quota_are_refused_in_their_protocol() {
         let left = refused.header(&remaining(protocol, "requests"));
         assert_eq!(left, Some("0"));
         let error = &refused.json()["error"];
-        assert_eq!(error["type"], "rate_limit_error");
-        let message = error["message"].as_str().unwrap();
-        assert!(
-            message.starts_with("The limit of 2 requests per minute is reached; try again in "),
-            "{message}"
-        );
-        if protocol != Protocol::Messages {
-            assert_eq!(error["code"], "rate_limit_exceeded");
-        }
+        let class = &ERRORS["limit_of_requests"];
+        let owed = class.response(protocol).unwrap();
+        assert_eq!(error["type"], *owed.kind);
+        assert!(owed.says(error["message"].as_str().unwrap()), "{error}");
+        assert_eq!(error["code"].as_str(), owed.code.as_deref());
         let streamed = send(&gateway, protocol, true);
         if protocol == Protocol::Responses {
             assert_eq!(streamed.status, 200);

@@ -72,7 +72,7 @@ fn each_request_is_timed_once() {
         "model_not_found",
         false,
     );
-    histogram.adds(&get("/v1/nothing"), "other", "404", "not_found", false);
+    histogram.adds(&get("/v1/nothing"), "other", "404", "unknown_url", false);
     histogram.adds(
         &Request::get("/v1/models"),
         "models",

@@ -116,7 +116,7 @@ pub(crate) fn not_found(id: &str, protocol: Protocol) -> ApiError {
     let id = wire::truncate_for_error(id);
     let sentence = match protocol {
         Protocol::Messages => format!("model: {id}"),
-        _ => format!("The model '{id}' does not exist or this key has no access to it."),
+        _ => format!("The model `{id}` does not exist or you do not have access to it."),
     };
     ApiError::new(ErrorKind::NotFound, "model_not_found", sentence).with_param("model")
 }

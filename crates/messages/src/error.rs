@@ -89,24 +89,33 @@ impl From<&ApiError> for ErrorDetail {
     }
 }
 
-/// Returns the message for the client, in the vendor's wording for failures that the vendor reports
-/// too.
+/// Returns the message for the client, in the vendor's words for failures that the vendor reports too.
+/// Their sources are in `tests/testkit/errors.toml`.
 fn client_message(error: &ApiError) -> Cow<'_, str> {
     if let Some(overflow) = error.overflow() {
         return overflow.anthropic_sentence().into();
     }
-    let sentence = match (error.code, &error.param) {
-        ("invalid_api_key", _) => "invalid x-api-key or bearer token",
-        ("insufficient_permissions", None) => "This key has no permission for this model family.",
-        ("request_too_large", _) => "Request exceeds the maximum size.",
-        ("gateway_concurrency_limit", _) => {
-            "Too many parallel requests; reduce parallelism and retry."
+    if let Some(sentence) = error.reported_message() {
+        return sentence.into();
+    }
+    let sentence = match error.code {
+        "missing_api_key" => "x-api-key header is required",
+        "invalid_api_key" => "invalid x-api-key",
+        "insufficient_permissions" if error.param.is_none() => {
+            "Your API key does not have permission to use the specified resource."
         }
-        // Within a stream its code is the common one.
-        ("service_unavailable" | "server_error", _) if error.kind == ErrorKind::Overloaded => {
-            "Overloaded"
+        "unknown_url" => "Not Found",
+        "request_too_large" => "Request exceeds the maximum size",
+        "gateway_concurrency_limit" => "Too many parallel requests; reduce parallelism and retry.",
+        "rate_limit_exceeded" => {
+            "This request would exceed your account's rate limit. Please try again later."
         }
-        ("server_error", _) => "Internal server error",
+        "content_policy_violation" | "invalid_prompt" => {
+            "Output blocked by content filtering policy"
+        }
+        // Its code is another one within a stream, and the upstream's if clients know that.
+        _ if error.kind == ErrorKind::Overloaded => "Overloaded",
+        "server_error" => "Internal server error",
         _ => &error.message,
     };
     sentence.into()
@@ -157,37 +166,65 @@ pub fn refusal(found: Violations) -> ApiError {
 
 /// Formats one violation as `field.path: problem`.
 fn violation_text(violation: &Violation) -> String {
-    let param = match violation.param.as_str() {
-        "" => "body",
-        param => param,
-    };
-    match &violation.problem {
-        Problem::Missing => format!("{param}: Field required"),
-        Problem::Type { expected, found } => {
-            format!("{param}: expected {expected}, but got {found}")
-        }
+    let problem = match &violation.problem {
+        Problem::Missing => "Field required".to_owned(),
+        Problem::Type { expected, .. } => format!("Input should be {}", valid(expected)),
         Problem::Range { limit, found, .. } => {
-            let side = if found < limit { "least" } else { "most" };
-            format!("{param}: expected at {side} {limit}, but got {found}")
+            let side = if found < limit { "greater" } else { "less" };
+            format!("Input should be {side} than or equal to {limit}")
         }
-        Problem::EmptyArray => format!("{param}: at least one entry is required"),
-        Problem::StringTooLong { maximum, found } => {
-            format!("{param}: expected at most {maximum} characters, but got {found}")
+        Problem::EmptyArray => {
+            "List should have at least 1 item after validation, not 0".to_owned()
+        }
+        Problem::StringTooLong { maximum, .. } => {
+            format!("String should have at most {maximum} characters")
         }
         Problem::ArrayTooLong { maximum, found } => {
-            format!("{param}: expected at most {maximum} entries, but got {found}")
+            format!("List should have at most {maximum} items after validation, not {found}")
         }
-        Problem::Word { found, accepted } => {
-            format!(
-                "{param}: expected one of '{}', but got '{found}'",
-                accepted.join("', '")
-            )
+        Problem::Word { accepted, .. } => {
+            format!("Input should be {}", wire::quoted(accepted, " or "))
         }
         Problem::Name { maximum } => {
-            format!(
-                "{param}: expected 1 to {maximum} characters of a-z, A-Z, 0-9, underscore and hyphen"
-            )
+            format!("String should match pattern '^[a-zA-Z0-9_-]{{1,{maximum}}}$'")
         }
-        _ => violation.to_string(),
+        Problem::NotJson { line, column } => {
+            return format!("The request body is not valid JSON: line {line} column {column}");
+        }
+        _ => return located(violation),
+    };
+    format!("{}: {problem}", location(&violation.param))
+}
+
+/// Returns the sentence of a violation. If it begins with the path, it does so in the spelling of
+/// this protocol.
+fn located(violation: &Violation) -> String {
+    let sentence = violation.to_string();
+    let rest = sentence.strip_prefix(&violation.param);
+    let rest = rest.filter(|rest| rest.starts_with(':'));
+    rest.map_or_else(
+        || sentence.clone(),
+        |rest| location(&violation.param) + rest,
+    )
+}
+
+/// Returns a path in the spelling of this protocol: `messages.0.content`.
+fn location(param: &str) -> String {
+    match param {
+        "" => "body".to_owned(),
+        param => param.replace('[', ".").replace(']', ""),
     }
+}
+
+/// Returns a type in the words of this protocol, whose server is written in Python.
+fn valid(expected: &str) -> String {
+    let noun = match expected {
+        "an object" => "dictionary",
+        "an array" | "an array of objects" | "an array of strings" => "list",
+        expected => match expected.split_once(' ') {
+            Some((_, noun)) if !noun.contains(' ') => noun,
+            _ => return expected.to_owned(),
+        },
+    };
+    format!("a valid {noun}")
 }

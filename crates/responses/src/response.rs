@@ -174,7 +174,7 @@ impl From<&ApiError> for ResponseError {
     /// Codes that clients do not recognize within a response become `server_error`.
     fn from(error: &ApiError) -> Self {
         let (code, kind) = match error.code {
-            code if KNOWN_CODES.contains(&code) => (code, error.kind.openai_type()),
+            code if KNOWN_CODES.contains(&code) => (code, error.openai_type()),
             _ => (SERVER_ERROR, SERVER_ERROR),
         };
         Self {

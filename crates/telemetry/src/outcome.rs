@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn refusals_are_counted_by_their_status() {
         let outcome =
-            |kind| Outcome::of_refusal(&ApiError::new(kind, "code", "A message.")).as_str();
+            |kind| Outcome::of_refusal(&ApiError::new(kind, "not_found", "A message.")).as_str();
         assert_eq!(outcome(ErrorKind::InvalidRequest), "refused");
         assert_eq!(outcome(ErrorKind::Authentication), "refused");
         assert_eq!(outcome(ErrorKind::RequestTimeout), "timeout");

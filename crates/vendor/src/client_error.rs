@@ -14,7 +14,7 @@ pub fn api_error(error: &EngineError) -> ApiError {
         .or_else(|| not_now(error))
         .unwrap_or_else(|| failed(error));
     match reported(error) {
-        Some(reported) => named(converted, reported),
+        Some(words) => named(converted, words.clone(), sentence(error)),
         None => converted,
     }
 }
@@ -47,9 +47,13 @@ fn refused(error: &EngineError) -> Option<ApiError> {
             ..
         } => {
             let (kind, code) = rejection(*why);
+            let sentence = match why {
+                Rejection::ContentPolicy => UNSAFE,
+                _ => message,
+            };
             ApiError {
                 param: param.clone(),
-                ..ApiError::new(kind, code, message)
+                ..ApiError::new(kind, code, sentence)
             }
         }
         _ => return None,
@@ -61,8 +65,7 @@ fn not_now(error: &EngineError) -> Option<ApiError> {
     Some(match error {
         EngineError::RateLimited { retry_after, .. } => {
             let seconds = retry_after_secs(*retry_after, 1);
-            let sentence =
-                format!("The model takes no more requests just now; try again in {seconds}s.");
+            let sentence = format!("Rate limit reached. Please try again in {seconds}s.");
             ApiError::new(ErrorKind::RateLimit, "rate_limit_exceeded", sentence)
                 .with_retry_after(seconds)
         }
@@ -121,6 +124,19 @@ fn reported(error: &EngineError) -> Option<&Reported> {
     }
 }
 
+/// Returns the sentence by which the upstream has reported an error of which each protocol has a
+/// sentence of its own.
+fn sentence(error: &EngineError) -> Option<String> {
+    match error {
+        EngineError::Rejected {
+            why: Rejection::ContentPolicy,
+            message,
+            ..
+        } => Some(message.clone()),
+        _ => None,
+    }
+}
+
 fn rejection(why: Rejection) -> (ErrorKind, &'static str) {
     match why {
         Rejection::ContextLength(_) => (ErrorKind::InvalidRequest, "context_length_exceeded"),
@@ -132,10 +148,10 @@ fn rejection(why: Rejection) -> (ErrorKind, &'static str) {
 
 /// Adds the words by which the upstream has named an error. Its code also counts within a stream if
 /// clients know it there.
-fn named(error: ApiError, reported: &Reported) -> ApiError {
+fn named(error: ApiError, words: Reported, message: Option<String>) -> ApiError {
     ApiError {
-        code_in_stream: reported.code.as_deref().and_then(StreamCode::named),
-        specifics: Some(Box::new(Specifics::Reported(reported.clone()))),
+        code_in_stream: words.code.as_deref().and_then(StreamCode::named),
+        specifics: Some(Box::new(Specifics::Reported(Reported { message, ..words }))),
         ..error
     }
 }
@@ -152,7 +168,7 @@ fn retry_after_secs(advised: Option<u32>, default: u32) -> u32 {
 pub fn in_stream(error: &ApiError) -> ApiError {
     if let Some(code) = error.code_in_stream {
         let sentence = match code {
-            StreamCode::InvalidPrompt => PROMPT_REFUSED,
+            StreamCode::InvalidPrompt => AGAINST_POLICY,
             StreamCode::InsufficientQuota | StreamCode::UsageNotIncluded => QUOTA_USED_UP,
             StreamCode::ServerIsOverloaded | StreamCode::SlowDown => OVERLOADED,
         };
@@ -187,10 +203,16 @@ const CODES_IN_STREAM: &[&str] = &[
 ];
 /// The code of content against a policy. Within a stream clients know another one for it.
 const POLICY: &str = "content_policy_violation";
-const AGAINST_POLICY: &str = "The request is against the upstream's content policy.";
-const OVERLOADED: &str = "The model is overloaded just now.";
+/// <https://github.com/RanFeng/clipsketch-ai/issues/6>
+const UNSAFE: &str = "Your request was rejected as a result of our safety system.";
+/// <https://github.com/alan-turing-institute/t0-1/issues/69>
+const AGAINST_POLICY: &str = "Invalid prompt: your prompt was flagged as potentially violating \
+    our usage policy. Please try again with a different prompt.";
+/// <https://github.com/Wei-Shaw/sub2api/issues/6631>
+const OVERLOADED: &str = "Our servers are currently overloaded. Please try again later.";
 const BAD_GATEWAY: &str = "The upstream returned an invalid reply.";
-const QUOTA_USED_UP: &str = "The quota of the model is used up.";
-const PROMPT_REFUSED: &str = "The upstream refused the prompt.";
+/// <https://github.com/ChatGPTNextWeb/NextChat/issues/4101>
+const QUOTA_USED_UP: &str =
+    "You exceeded your current quota, please check your plan and billing details.";
 /// The longest `Retry-After` that is sent to clients, in seconds.
 const MAX_RETRY_AFTER: u32 = 3600;

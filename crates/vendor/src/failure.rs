@@ -148,6 +148,7 @@ impl Complaint {
         let reported = Reported {
             code: shown(&self.code),
             kind: shown(&self.kind),
+            message: None,
         };
         (reported != Reported::default()).then(|| Box::new(reported))
     }

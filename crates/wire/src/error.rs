@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ContextOverflow;
+use crate::{Code, ContextOverflow};
 
 crate::objects!(ErrorBody, ErrorDetail);
 
@@ -81,7 +81,11 @@ impl ErrorKind {
     #[must_use]
     pub const fn openai_type(self) -> &'static str {
         match self {
+            // OpenAI has no type of its own for keys:
+            // <https://github.com/chatanywhere/GPT_API_free/issues/62>.
             Self::InvalidRequest
+            | Self::Authentication
+            | Self::Permission
             | Self::NotFound
             | Self::MethodNotAllowed
             | Self::TooLarge
@@ -89,8 +93,6 @@ impl ErrorKind {
             | Self::UnsupportedMediaType
             | Self::UpgradeRequired
             | Self::HeadersTooLarge => "invalid_request_error",
-            Self::Authentication => "authentication_error",
-            Self::Permission => "permission_error",
             Self::RequestTimeout => "timeout_error",
             Self::RateLimit => "rate_limit_error",
             Self::Internal
@@ -111,7 +113,7 @@ impl ErrorKind {
 pub struct ApiError {
     /// The kind of error.
     pub kind: ErrorKind,
-    /// The machine-readable error code, from a closed set.
+    /// The machine-readable error code, one of [`Code`].
     pub code: &'static str,
     /// The error code to use within a started stream, where clients expect a different one.
     pub code_in_stream: Option<StreamCode>,
@@ -131,6 +133,8 @@ pub enum Specifics {
     /// The words by which the upstream has named the error, for a client of the upstream's
     /// protocol. They take the place of `code` and of the `type` in the response body.
     Reported(Reported),
+    /// The limit that the request exceeds counts tokens, and not requests.
+    Tokens,
     /// The sizes of a request that exceeds the context of its model. Each protocol has a sentence of
     /// its own for them, which `message` is for OpenAI's protocols.
     Overflow(ContextOverflow),
@@ -143,12 +147,15 @@ pub struct Reported {
     pub code: Option<String>,
     /// The error type.
     pub kind: Option<String>,
+    /// The sentence, for an error of which each protocol has a sentence of its own.
+    pub message: Option<String>,
 }
 
 impl ApiError {
-    /// Creates an error with a kind, a code and a message.
+    /// Creates an error with a kind, a [code](Code) and a message.
     #[must_use]
     pub fn new(kind: ErrorKind, code: &'static str, message: impl Into<String>) -> Self {
+        debug_assert!(Code::named(code).is_some(), "{code}");
         Self {
             kind,
             code,
@@ -203,7 +210,7 @@ impl ApiError {
     /// failures, since clients know only this code there.
     #[must_use]
     pub fn server_error() -> Self {
-        let message = "The server had an error while processing the request.";
+        let message = "The server had an error while processing your request. Sorry about that!";
         Self::new(ErrorKind::Internal, "server_error", message)
     }
 
@@ -212,11 +219,24 @@ impl ApiError {
     pub fn body(&self) -> ErrorBody {
         ErrorBody {
             error: ErrorDetail {
-                message: self.message.clone(),
-                kind: self.kind_or(self.kind.openai_type()).to_owned(),
+                message: self.reported_message().unwrap_or(&self.message).to_owned(),
+                kind: self.kind_or(self.openai_type()).to_owned(),
                 param: self.param.clone(),
                 code: Some(self.code_or(self.code).to_owned()),
             },
+        }
+    }
+
+    /// Returns the `type` of an OpenAI-style error body. OpenAI names the limit that is exceeded
+    /// (<https://github.com/openai/codex/issues/88>,
+    /// <https://github.com/ChatGPTNextWeb/NextChat/issues/4101>).
+    #[must_use]
+    pub fn openai_type(&self) -> &'static str {
+        match (self.code, self.specifics.as_deref()) {
+            ("rate_limit_exceeded", Some(Specifics::Tokens)) => "tokens",
+            ("rate_limit_exceeded", _) => "requests",
+            ("insufficient_quota", _) => "insufficient_quota",
+            _ => self.kind.openai_type(),
         }
     }
 
@@ -240,6 +260,12 @@ impl ApiError {
             Some(Specifics::Reported(reported)) => Some(reported),
             _ => None,
         }
+    }
+
+    /// Returns the sentence by which the upstream has reported the error, if the client gets that.
+    #[must_use]
+    pub fn reported_message(&self) -> Option<&str> {
+        self.reported()?.message.as_deref()
     }
 
     /// Returns the error type that the upstream has reported, or else `own`.

@@ -45,4 +45,4 @@ pub use spelling::OpenMembers;
 pub use splice::{ElementEdit, MemberEdit, MemberPath, ObjectView, Piece, Splice};
 pub use stream::{EventError, StreamError, read_event};
 pub use tagged::{Entries, Tagged, read_tagged, read_unknown, tagged_schema};
-pub use violation::{Code, Problem, Violation, Violations};
+pub use violation::{Code, Problem, Violation, Violations, quoted};

@@ -40,13 +40,11 @@ pub fn read<T: DeserializeOwned + JsonSchema>(document: &[u8]) -> Result<T, Viol
 
 #[cold]
 fn explain<T: JsonSchema>(document: &[u8], error: &serde_json::Error) -> Violations {
-    let at =
-        |error: &serde_json::Error| format!("line {}, column {}", error.line(), error.column());
     match serde_json::from_slice::<Value>(document) {
-        Err(error) => refusal(format!(
-            "The request body is not valid JSON ({}).",
-            at(&error)
-        )),
+        Err(error) => {
+            let (line, column) = (error.line(), error.column());
+            of(Problem::NotJson { line, column })
+        }
         Ok(value) if !value.is_object() => {
             refusal("The request body must be a JSON object.".to_owned())
         }
@@ -62,8 +60,12 @@ fn explain<T: JsonSchema>(document: &[u8], error: &serde_json::Error) -> Violati
 }
 
 fn refusal(sentence: String) -> Violations {
+    of(Problem::Other(Code::InvalidJson, sentence))
+}
+
+fn of(problem: Problem) -> Violations {
     let mut found = Violations::default();
-    found.add(&Path::ROOT, Problem::Other(Code::InvalidJson, sentence));
+    found.add(&Path::ROOT, problem);
     found
 }
 
@@ -189,7 +191,9 @@ mod tests {
     fn invalid_json_and_non_objects_are_reported() {
         assert_eq!(
             messages("{"),
-            ["invalid_json The request body is not valid JSON (line 1, column 1)."]
+            [
+                "invalid_json We could not parse the JSON body of your request. (HINT: line 1, column 1)"
+            ]
         );
         assert_eq!(
             messages("[]"),

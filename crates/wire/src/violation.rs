@@ -5,25 +5,53 @@ use std::fmt;
 use crate::{ApiError, ErrorKind, Json, Path};
 
 crate::text_enum! {
-    /// Machine-readable error codes of responses with status 400.
+    /// The machine-readable codes of all errors that clients get.
     #[non_exhaustive]
     pub enum Code {
         ArrayAboveMaxLength = "array_above_max_length",
+        ContentPolicyViolation = "content_policy_violation",
         ContextLengthExceeded = "context_length_exceeded",
+        DecimalAboveMaxValue = "decimal_above_max_value",
+        DecimalBelowMinValue = "decimal_below_min_value",
         EmptyArray = "empty_array",
+        GatewayConcurrencyLimit = "gateway_concurrency_limit",
+        InsufficientPermissions = "insufficient_permissions",
+        InsufficientQuota = "insufficient_quota",
         IntegerAboveMaxValue = "integer_above_max_value",
         IntegerBelowMinValue = "integer_below_min_value",
+        InvalidApiKey = "invalid_api_key",
         InvalidJson = "invalid_json",
+        InvalidPrompt = "invalid_prompt",
         InvalidType = "invalid_type",
         InvalidValue = "invalid_value",
+        MethodNotAllowed = "method_not_allowed",
+        MissingApiKey = "missing_api_key",
         MissingRequiredParameter = "missing_required_parameter",
+        ModelNotFound = "model_not_found",
         ModelNotSupported = "model_not_supported",
+        NotFound = "not_found",
         PreviousResponseNotFound = "previous_response_not_found",
+        RateLimitExceeded = "rate_limit_exceeded",
+        RequestEnded = "request_ended",
+        RequestTimeout = "request_timeout",
+        RequestTooLarge = "request_too_large",
+        ServerError = "server_error",
+        ServerIsOverloaded = "server_is_overloaded",
+        ServiceUnavailable = "service_unavailable",
+        SlowDown = "slow_down",
         StringAboveMaxLength = "string_above_max_length",
+        TargetTooLong = "target_too_long",
         UnknownParameter = "unknown_parameter",
+        UnknownUrl = "unknown_url",
+        UnsupportedContentType = "unsupported_content_type",
         UnsupportedItemReference = "unsupported_item_reference",
+        UnsupportedMediaType = "unsupported_media_type",
         UnsupportedParameter = "unsupported_parameter",
         UnsupportedValue = "unsupported_value",
+        UpgradeRequired = "upgrade_required",
+        UpstreamError = "upstream_error",
+        UpstreamTimeout = "upstream_timeout",
+        UsageNotIncluded = "usage_not_included",
     }
 }
 
@@ -31,6 +59,13 @@ crate::text_enum! {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Problem {
+    /// The body is not valid JSON.
+    NotJson {
+        /// The line of the first invalid byte, from 1.
+        line: usize,
+        /// Its column, from 1.
+        column: usize,
+    },
     /// A required field is absent.
     Missing,
     /// A value of the wrong JSON type.
@@ -86,6 +121,7 @@ impl Problem {
     #[must_use]
     pub fn code(&self) -> Code {
         match self {
+            Self::NotJson { .. } => Code::InvalidJson,
             Self::Missing => Code::MissingRequiredParameter,
             Self::Type { .. } => Code::InvalidType,
             Self::Range {
@@ -94,7 +130,9 @@ impl Problem {
                 integer: true,
             } if found < limit => Code::IntegerBelowMinValue,
             Self::Range { integer: true, .. } => Code::IntegerAboveMaxValue,
-            Self::Range { .. } | Self::Word { .. } | Self::Name { .. } => Code::InvalidValue,
+            Self::Range { limit, found, .. } if found < limit => Code::DecimalBelowMinValue,
+            Self::Range { .. } => Code::DecimalAboveMaxValue,
+            Self::Word { .. } | Self::Name { .. } => Code::InvalidValue,
             Self::EmptyArray => Code::EmptyArray,
             Self::StringTooLong { .. } => Code::StringAboveMaxLength,
             Self::ArrayTooLong { .. } => Code::ArrayAboveMaxLength,
@@ -122,10 +160,29 @@ impl Violation {
     }
 }
 
+impl Violation {
+    /// Returns its sentence in a message that has several: with its field, which is in `param` only
+    /// for the first one.
+    fn among_others(&self) -> String {
+        let sentence = self.to_string();
+        match self.problem {
+            Problem::Word { .. } => {
+                let field = format!("Invalid value for '{}':", self.param);
+                sentence.replacen("Invalid value:", &field, 1)
+            }
+            _ => sentence,
+        }
+    }
+}
+
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let param = &self.param;
         match &self.problem {
+            Problem::NotJson { line, column } => write!(
+                f,
+                "We could not parse the JSON body of your request. (HINT: line {line}, column {column})"
+            ),
             Problem::Missing => write!(f, "Missing required parameter: '{param}'."),
             Problem::Type { expected, found } => {
                 write!(
@@ -138,7 +195,7 @@ impl fmt::Display for Violation {
                 found,
                 integer,
             } => {
-                let kind = if *integer { "integer" } else { "number" };
+                let kind = if *integer { "integer" } else { "decimal" };
                 let (side, sign) = if found < limit {
                     ("below minimum", ">=")
                 } else {
@@ -153,32 +210,47 @@ impl fmt::Display for Violation {
             Problem::EmptyArray => {
                 write!(
                     f,
-                    "Invalid '{param}': empty array. Expected an array with at least 1 entry, but got none."
+                    "Invalid '{param}': empty array. Expected an array with minimum length 1, but got an empty array instead."
                 )
             }
             Problem::StringTooLong { maximum, found } => write!(
                 f,
-                "Invalid '{param}': string too long. Expected at most {maximum} characters, but got {found} instead."
+                "Invalid '{param}': string too long. Expected a string with maximum length {maximum}, but got a string with length {found} instead."
             ),
             Problem::ArrayTooLong { maximum, found } => {
                 write!(
                     f,
-                    "Invalid '{param}': array too long. Expected at most {maximum} entries, but got {found} instead."
+                    "Invalid '{param}': array too long. Expected an array with maximum length {maximum}, but got an array with length {found} instead."
                 )
             }
             Problem::Word { found, accepted } => {
+                let last = if accepted.len() > 2 {
+                    ", and "
+                } else {
+                    " and "
+                };
+                let accepted = quoted(accepted, last);
                 write!(
                     f,
-                    "Invalid value for '{param}': '{found}'. Supported values are: '{}'.",
-                    accepted.join("', '")
+                    "Invalid value: '{found}'. Supported values are: {accepted}."
                 )
             }
             Problem::Name { maximum } => write!(
                 f,
-                "Invalid '{param}': expected 1 to {maximum} characters of a-z, A-Z, 0-9, underscore and hyphen."
+                "Invalid '{param}': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]{{1,{maximum}}}$'."
             ),
             Problem::Other(_, sentence) => f.write_str(sentence),
         }
+    }
+}
+
+/// Lists words in quotation marks, with `last` before the last one: `'a', 'b' or 'c'`.
+#[must_use]
+pub fn quoted(words: &[String], last: &str) -> String {
+    match words {
+        [] => String::new(),
+        [word] => format!("'{word}'"),
+        [others @ .., word] => format!("'{}'{last}'{word}'", others.join("', '")),
     }
 }
 
@@ -412,13 +484,17 @@ impl Violations {
 
 impl From<Violations> for ApiError {
     fn from(found: Violations) -> Self {
-        found.into_error(Violation::to_string)
+        let format = match found.len() {
+            0 | 1 => Violation::to_string,
+            _ => Violation::among_others,
+        };
+        found.into_error(format)
     }
 }
 
 impl fmt::Display for Violations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sentences: Vec<_> = self.iter().map(Violation::to_string).collect();
+        let sentences: Vec<_> = self.iter().map(Violation::among_others).collect();
         f.write_str(&sentences.join(" "))
     }
 }
@@ -474,7 +550,7 @@ mod tests {
         );
         assert_eq!(
             error.message,
-            "Missing required parameter: 'model'. Invalid value for 'truncation': 'x'. Supported values are: 'auto', 'disabled'."
+            "Missing required parameter: 'model'. Invalid value for 'truncation': 'x'. Supported values are: 'auto' and 'disabled'."
         );
     }
 
@@ -488,7 +564,7 @@ mod tests {
             let mut found = Violations::default();
             found.check_name(&path, name, 64);
             let messages: Vec<_> = found.iter().map(|v| (v.code(), v.to_string())).collect();
-            let sentence = "Invalid 'name': expected 1 to 64 characters of a-z, A-Z, 0-9, underscore and hyphen.";
+            let sentence = "Invalid 'name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]{1,64}$'.";
             assert_eq!(messages, [(Code::InvalidValue, sentence.to_owned())]);
         }
     }

@@ -170,13 +170,27 @@ fn a_refusal_is_that_of_the_upstream_s_status() {
     let invalid = (400, "invalid_request_error", "No.");
     let large = (413, "invalid_request_error", "No.");
     let (faulty, late) = ((502, "server_error", FAULTY), (504, "server_error", LATE));
-    let (limited, busy) = ((429, "rate_limit_error", WAIT), (503, "server_error", BUSY));
+    let (limited, busy) = ((429, "requests", WAIT), (503, "server_error", BUSY));
+    let unsafe_prompt = (400, "invalid_request_error", UNSAFE);
+    let blocked = (400, "invalid_request_error", UNSAFE_OF_MESSAGES);
     let overloaded = (529, "overloaded_error", "Overloaded");
     for (sent, code, outcome, openai, messages) in [
         (400, "invalid_value", "refused", invalid, invalid),
         (422, "invalid_value", "refused", invalid, invalid),
-        (446, "content_policy_violation", "refused", invalid, invalid),
-        (451, "content_policy_violation", "refused", invalid, invalid),
+        (
+            446,
+            "content_policy_violation",
+            "refused",
+            unsafe_prompt,
+            blocked,
+        ),
+        (
+            451,
+            "content_policy_violation",
+            "refused",
+            unsafe_prompt,
+            blocked,
+        ),
         (
             413,
             "request_too_large",
@@ -212,7 +226,13 @@ fn a_refusal_is_that_of_the_upstream_s_status() {
             late,
             (504, "timeout_error", LATE),
         ),
-        (429, "rate_limit_exceeded", "shed", limited, limited),
+        (
+            429,
+            "rate_limit_exceeded",
+            "shed",
+            limited,
+            (429, "rate_limit_error", WAIT_OF_MESSAGES),
+        ),
         (498, "service_unavailable", "shed", busy, overloaded),
         (503, "service_unavailable", "shed", busy, overloaded),
         (529, "service_unavailable", "shed", busy, overloaded),

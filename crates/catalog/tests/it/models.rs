@@ -121,7 +121,7 @@ fn unknown_and_unsupported_models_have_different_errors() {
         assert_eq!(error.param.as_deref(), Some("model"));
         (error.kind.status(), error.code, error.message)
     };
-    let sentence = "The model 'nope' does not exist or this key has no access to it.".to_owned();
+    let sentence = "The model `nope` does not exist or you do not have access to it.".to_owned();
     assert_eq!(
         error("nope", Protocol::Responses),
         (404, "model_not_found", sentence)

@@ -38,8 +38,12 @@ fn fields_out_of_range_are_refused_by_name() {
         "invalid_value",
         "max_completion_tokens",
     );
-    refused(json!({"temperature": 2.5}), "invalid_value", "temperature");
-    refused(json!({"top_p": -0.1}), "invalid_value", "top_p");
+    refused(
+        json!({"temperature": 2.5}),
+        "decimal_above_max_value",
+        "temperature",
+    );
+    refused(json!({"top_p": -0.1}), "decimal_below_min_value", "top_p");
     refused(json!({"top_logprobs": 3}), "invalid_value", "top_logprobs");
     refused(
         json!({"stop": ["a", "b", "c", "d", "e"]}),

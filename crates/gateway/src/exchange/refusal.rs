@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use policy::clock;
 use quota::{Dimension, Refused};
 use telemetry::outcome::Outcome;
-use wire::{ApiError, ErrorKind};
+use wire::{ApiError, ErrorKind, Specifics};
 
 use crate::exchange::body::{Body, whole};
 
@@ -83,8 +83,8 @@ impl Refusal {
         let path = wire::truncate_for_error(path);
         ApiError::new(
             ErrorKind::NotFound,
-            "not_found",
-            format!("No such path: {method} {path}."),
+            "unknown_url",
+            format!("Unknown request URL: {method} {path}. Please check the URL for typos."),
         )
         .into()
     }
@@ -132,7 +132,8 @@ impl Refusal {
 
     /// No API key in the request: 401.
     pub fn missing_key() -> Self {
-        let sentence = "No API key was provided. Send it as 'Authorization: Bearer <key>'.";
+        let sentence = "You didn't provide an API key. You need to provide your API key in an \
+                        Authorization header using Bearer auth (i.e. Authorization: Bearer YOUR_KEY).";
         ApiError::new(ErrorKind::Authentication, "missing_api_key", sentence).into()
     }
 
@@ -141,22 +142,21 @@ impl Refusal {
         ApiError::new(
             ErrorKind::Authentication,
             "invalid_api_key",
-            "The API key is not valid.",
+            "Incorrect API key provided.",
         )
         .into()
     }
 
     /// The key lacks the scope of this model family.
     pub(crate) fn capability(family: &str) -> Self {
-        let sentence = match family {
-            "images" => "This key has no permission for image models.".to_owned(),
-            family => format!("This key has no permission for the {family} model family."),
-        };
+        let sentence = format!(
+            "You have insufficient permissions for this operation. Missing scopes: {family}."
+        );
         ApiError::new(ErrorKind::Permission, "insufficient_permissions", sentence).into()
     }
 
     pub(crate) fn model(id: &str) -> Self {
-        let sentence = format!("This key has no permission for the model '{id}'.");
+        let sentence = format!("This key does not have access to model `{id}`.");
         ApiError::new(ErrorKind::Permission, "insufficient_permissions", sentence)
             .with_param("model")
             .into()
@@ -174,13 +174,13 @@ impl Refusal {
 
     pub(crate) fn media_type(accepted: &str, found: &str) -> Self {
         let found = wire::truncate_for_error(found);
-        let sentence = format!("Content-Type must be {accepted}, but it is '{found}'.");
-        ApiError::new(
-            ErrorKind::UnsupportedMediaType,
-            "unsupported_media_type",
-            sentence,
-        )
-        .into()
+        let sentence = format!(
+            "Unsupported content type: '{found}'. This API method only accepts '{accepted}' requests, \
+             but you specified the header 'Content-Type: {found}'. Please try again with a supported \
+             content type."
+        );
+        let code = "unsupported_content_type";
+        ApiError::new(ErrorKind::UnsupportedMediaType, code, sentence).into()
     }
 
     /// The body is compressed.
@@ -281,16 +281,23 @@ impl Refusal {
                 return Self::by_limit(ApiError::concurrency_limit(), limit);
             }
             Dimension::Budget => {
-                let sentence = "The budget for these requests is used up.";
+                let sentence =
+                    "You exceeded your current quota, please check your plan and billing details.";
                 let error = ApiError::new(ErrorKind::RateLimit, "insufficient_quota", sentence);
                 return Self::by_limit(error, limit);
             }
-            Dimension::Requests => "requests per minute",
-            Dimension::Tokens => "tokens per minute",
+            Dimension::Requests => "requests per min (RPM)",
+            Dimension::Tokens => "tokens per min (TPM)",
         };
-        let sentence = format!("The limit of {cap} {unit} is reached; try again in {seconds}s.");
+        let sentence =
+            format!("Rate limit reached on {unit}: Limit {cap}. Please try again in {seconds}s.");
         let error = ApiError::new(ErrorKind::RateLimit, "rate_limit_exceeded", sentence);
-        Self::by_limit(error.with_retry_after(seconds), limit)
+        let is_tokens = *dimension == Dimension::Tokens;
+        let error = ApiError {
+            specifics: is_tokens.then(|| Box::new(Specifics::Tokens)),
+            ..error.with_retry_after(seconds)
+        };
+        Self::by_limit(error, limit)
     }
 
     /// The key has a budget, and the model has no price.

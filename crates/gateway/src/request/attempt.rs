@@ -15,7 +15,7 @@ use telemetry::traces::context::TraceParent;
 use telemetry::traces::request::RequestTrace;
 use tokio::time::Instant;
 use upstream::{Effort, ResponseMeta, Upstream};
-use wire::{ErrorKind, Specifics};
+use wire::{ErrorKind, Reported, Specifics};
 
 use crate::connection::timer::ConnectionTimer;
 use crate::exchange::answer::started::Started;
@@ -151,7 +151,11 @@ impl TargetFailure {
     pub(crate) fn without_key(mut self, upstream: &Upstream) -> Self {
         let Refusal { error, cause, .. } = &mut *self.refusal;
         let words = match error.specifics.as_deref_mut() {
-            Some(Specifics::Reported(words)) => Some([words.code.as_mut(), words.kind.as_mut()]),
+            Some(Specifics::Reported(Reported {
+                code,
+                kind,
+                message,
+            })) => Some([code, kind, message].map(Option::as_mut)),
             _ => None,
         };
         for text in [Some(&mut error.message), error.param.as_mut()]

@@ -211,7 +211,7 @@ mod tests {
             "",
         ] {
             let refusal = Endpoint::of(&Method::POST, path, || true).unwrap_err();
-            assert_eq!(refusal.error.code, "not_found", "{path}");
+            assert_eq!(refusal.error.code, "unknown_url", "{path}");
         }
         for path in [
             "/v1/responses/",
@@ -221,7 +221,7 @@ mod tests {
             "/v1/responses/resp_1/input_items/",
         ] {
             let refusal = Endpoint::of(&Method::GET, path, || true).unwrap_err();
-            assert_eq!(refusal.error.code, "not_found", "{path}");
+            assert_eq!(refusal.error.code, "unknown_url", "{path}");
         }
     }
 
@@ -259,7 +259,7 @@ mod tests {
         );
         for method in [Method::GET, Method::DELETE] {
             let refusal = Endpoint::of(&method, path, || false).unwrap_err();
-            assert_eq!(refusal.error.code, "not_found");
+            assert_eq!(refusal.error.code, "unknown_url");
         }
         let refusal = Endpoint::of(&Method::PUT, path, || true).unwrap_err();
         assert_eq!(refusal.allow, Some("GET, DELETE"));

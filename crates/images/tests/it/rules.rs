@@ -351,8 +351,7 @@ fn a_model_may_take_less() {
     let message =
         "Invalid 'n': integer above maximum value. Expected a value <= 1, but got 2 instead.";
     assert_eq!(refusal(body(2, 2)), Err(message.to_owned()));
-    let message =
-        "Invalid 'images': array too long. Expected at most 2 entries, but got 3 instead.";
+    let message = "Invalid 'images': array too long. Expected an array with maximum length 2, but got an array with length 3 instead.";
     assert_eq!(refusal(body(1, 3)), Err(message.to_owned()));
 }
 

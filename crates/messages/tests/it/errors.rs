@@ -162,27 +162,27 @@ fn violations_are_reported_in_the_words_of_this_protocol() {
     };
     assert_eq!(
         with("max_tokens", json!("1")),
-        "max_tokens: expected an integer, but got a string"
+        "max_tokens: Input should be a valid integer"
     );
     assert_eq!(
         with("max_tokens", json!(0)),
-        "max_tokens: expected at least 1, but got 0"
+        "max_tokens: Input should be greater than or equal to 1"
     );
     assert_eq!(
         with("temperature", json!(1.5)),
-        "temperature: expected at most 1, but got 1.5"
+        "temperature: Input should be less than or equal to 1"
     );
     assert_eq!(
         with("messages", json!([{"role": "king", "content": ""}])),
-        "messages[0].role: expected one of 'user', 'assistant', 'system', but got 'king'"
+        "messages.0.role: Input should be 'user', 'assistant' or 'system'"
     );
     assert_eq!(
         with("tools", json!([{"name": "a b", "input_schema": {}}])),
-        "tools[0].name: expected 1 to 128 characters of a-z, A-Z, 0-9, underscore and hyphen"
+        "tools.0.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'"
     );
     assert_eq!(
         with("messages", json!(7)),
-        "messages: expected an array of objects, but got an integer"
+        "messages: Input should be a valid list"
     );
 }
 
@@ -192,7 +192,7 @@ fn a_body_that_is_not_json_is_reported_as_such() {
     assert_eq!((error.code, error.kind.status()), ("invalid_json", 400));
     assert_eq!(
         error.message,
-        "The request body is not valid JSON (line 1, column 1)."
+        "The request body is not valid JSON: line 1 column 1"
     );
 }
 

@@ -272,14 +272,30 @@ fn stream_errors_keep_known_codes_and_drop_messages() {
             "context_length_exceeded",
             "Your input exceeds the context window of this model. Please adjust your input and try again.",
         ),
-        ("insufficient_quota", "The quota of the model is used up."),
-        ("usage_not_included", "The quota of the model is used up."),
-        ("invalid_prompt", "The upstream refused the prompt."),
-        ("server_is_overloaded", "The model is overloaded just now."),
-        ("slow_down", "The model is overloaded just now."),
+        (
+            "insufficient_quota",
+            "You exceeded your current quota, please check your plan and billing details.",
+        ),
+        (
+            "usage_not_included",
+            "You exceeded your current quota, please check your plan and billing details.",
+        ),
+        (
+            "invalid_prompt",
+            "Invalid prompt: your prompt was flagged as potentially violating our usage policy. Please try \
+             again with a different prompt.",
+        ),
+        (
+            "server_is_overloaded",
+            "Our servers are currently overloaded. Please try again later.",
+        ),
+        (
+            "slow_down",
+            "Our servers are currently overloaded. Please try again later.",
+        ),
         (
             "a_word_of_theirs",
-            "The server had an error while processing the request.",
+            "The server had an error while processing your request. Sorry about that!",
         ),
     ] {
         failed["response"]["error"] =

@@ -26,7 +26,13 @@ fn refused(change: Value, code: &str, param: &str) {
         "{}",
         error.message
     );
-    assert!(error.message.contains(param), "{}", error.message);
+    // The vendor does not repeat the path of a value that is not one of a list.
+    let is_word = error.message.starts_with("Invalid value: ");
+    assert!(
+        is_word || error.message.contains(param),
+        "{}",
+        error.message
+    );
 }
 
 /// Asserts the code, path and message of a violation.
@@ -61,8 +67,7 @@ fn the_input_is_a_list_of_items() {
     let refusal =
         "Invalid type for 'input': expected an array of objects, but got a string instead.";
     assert_violation(json!({"input": "Hi."}), "invalid_type", "input", refusal);
-    let refusal =
-        "Invalid 'input': empty array. Expected an array with at least 1 entry, but got none.";
+    let refusal = "Invalid 'input': empty array. Expected an array with minimum length 1, but got an empty array instead.";
     assert_violation(input(json!([])), "empty_array", "input", refusal);
     refused(input(json!(null)), "invalid_type", "input");
     refused(input(json!(["Hi."])), "invalid_type", "input[0]");
@@ -111,9 +116,9 @@ fn fields_out_of_range_are_refused_by_name() {
     );
     assert_violation(
         json!({"temperature": 2.5}),
-        "invalid_value",
+        "decimal_above_max_value",
         "temperature",
-        "Invalid 'temperature': number above maximum value. Expected a value <= 2, but got 2.5 instead.",
+        "Invalid 'temperature': decimal above maximum value. Expected a value <= 2, but got 2.5 instead.",
     );
     refused(json!({"model": 5}), "invalid_type", "model");
     refused(
@@ -146,15 +151,15 @@ fn fields_out_of_range_are_refused_by_name() {
         "integer_below_min_value",
         "top_logprobs",
     );
-    refused(json!({"top_p": 1.1}), "invalid_value", "top_p");
+    refused(json!({"top_p": 1.1}), "decimal_above_max_value", "top_p");
     refused(
         json!({"presence_penalty": -2.1}),
-        "invalid_value",
+        "decimal_below_min_value",
         "presence_penalty",
     );
     refused(
         json!({"frequency_penalty": 2.1}),
-        "invalid_value",
+        "decimal_above_max_value",
         "frequency_penalty",
     );
     refused(json!({"stream": "true"}), "invalid_type", "stream");
@@ -377,12 +382,12 @@ fn somebody_else_may_interpret_unknown_types() {
 #[test]
 fn items_are_of_a_kind() {
     let kinds = "'message', 'function_call', 'function_call_output', 'reasoning', 'custom_tool_call', \
-                 'custom_tool_call_output', 'item_reference'";
+                 'custom_tool_call_output', and 'item_reference'";
     assert_violation(
         input(json!([{"type": "telepathy"}])),
         "invalid_value",
         "input[0].type",
-        &format!("Invalid value for 'input[0].type': 'telepathy'. Supported values are: {kinds}."),
+        &format!("Invalid value: 'telepathy'. Supported values are: {kinds}."),
     );
     assert_violation(
         input(json!([{"content": "Hi."}])),
@@ -418,7 +423,7 @@ fn messages_are_held_to_their_roles() {
         input(json!([{"role": "king", "content": ""}])),
         "invalid_value",
         "input[0].role",
-        "Invalid value for 'input[0].role': 'king'. Supported values are: 'user', 'assistant', 'system', 'developer'.",
+        "Invalid value: 'king'. Supported values are: 'user', 'assistant', 'system', and 'developer'.",
     );
     refused(
         input(json!([{"role": "user"}])),
@@ -434,8 +439,8 @@ fn messages_are_held_to_their_roles() {
         part(json!({"type": "output_text", "text": "Hi."})),
         "invalid_value",
         "input[0].content[0].type",
-        "Invalid value for 'input[0].content[0].type': 'output_text'. Supported values are: 'input_text', \
-         'input_image', 'input_file', 'input_audio', 'text'.",
+        "Invalid value: 'output_text'. Supported values are: 'input_text', \
+         'input_image', 'input_file', 'input_audio', and 'text'.",
     );
     refused(
         part(json!({"type": "input_text"})),
@@ -580,7 +585,7 @@ fn results_follow_their_calls() {
         input(json!([with(&call, "call_id", json!("a".repeat(65)))])),
         "string_above_max_length",
         "input[0].call_id",
-        "Invalid 'input[0].call_id': string too long. Expected at most 64 characters, but got 65 instead.",
+        "Invalid 'input[0].call_id': string too long. Expected a string with maximum length 64, but got a string with length 65 instead.",
     );
     accepted(input(json!([with(
         &call,
@@ -631,7 +636,7 @@ fn tools_are_held_to_their_shapes() {
         named("a b"),
         "invalid_value",
         "tools[0].name",
-        "Invalid 'tools[0].name': expected 1 to 64 characters of a-z, A-Z, 0-9, underscore and hyphen.",
+        "Invalid 'tools[0].name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]{1,64}$'.",
     );
     refused(named(""), "invalid_value", "tools[0].name");
     refused(named(&"a".repeat(65)), "invalid_value", "tools[0].name");
@@ -659,7 +664,7 @@ fn tools_are_held_to_their_shapes() {
         json!({ "tools": many }),
         "array_above_max_length",
         "tools",
-        "Invalid 'tools': array too long. Expected at most 128 entries, but got 129 instead.",
+        "Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length 129 instead.",
     );
     for kind in [
         "custom",
@@ -749,7 +754,7 @@ fn a_choice_is_one_of_the_tools() {
         chosen(json!("perhaps")),
         "invalid_value",
         "tool_choice",
-        "Invalid value for 'tool_choice': 'perhaps'. Supported values are: 'none', 'auto', 'required'.",
+        "Invalid value: 'perhaps'. Supported values are: 'none', 'auto', and 'required'.",
     );
     let none = "'tool_choice' is 'required', but there are no 'tools'.";
     assert_violation(

@@ -92,9 +92,7 @@ impl Failure {
     /// `{message,type,param,code}`.
     pub(crate) fn openai_error(&self) -> Value {
         let kind = match self.status {
-            401 => "authentication_error",
-            403 => "permission_error",
-            429 => "rate_limit_error",
+            429 => "requests",
             400..500 => "invalid_request_error",
             _ => "server_error",
         };

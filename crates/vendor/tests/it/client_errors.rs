@@ -59,7 +59,7 @@ fn owed(means: &str) -> Vec<(u16, &str, &str, u16, &str)> {
         "TooLarge" => vec![(413, INVALID, "request_too_large", 413, "request_too_large")],
         "Rate" => vec![(
             429,
-            "rate_limit_error",
+            "requests",
             "rate_limit_exceeded",
             429,
             "rate_limit_error",
@@ -76,7 +76,7 @@ fn owed(means: &str) -> Vec<(u16, &str, &str, u16, &str)> {
             NONE_OF_THE_CLIENTS,
             (
                 429,
-                "rate_limit_error",
+                "insufficient_quota",
                 "insufficient_quota",
                 429,
                 "rate_limit_error",
@@ -202,7 +202,7 @@ fn the_delay_of_a_retry_is_read_from_the_body() {
 #[test]
 fn an_overload_within_a_stream_stays_one() {
     let error = in_stream(&api_error(&failure(529, b"{}", None)));
-    let sentence = "The model is overloaded just now.";
+    let sentence = "Our servers are currently overloaded. Please try again later.";
     let theirs = json!({"type": "overloaded_error", "message": "Overloaded"});
     assert_eq!(anthropic(&error), (529, theirs));
     let (_, ours) = openai(&error);
@@ -218,10 +218,12 @@ fn content_against_a_policy_is_not_a_failure_of_the_server_within_a_stream() {
     let body =
         json!({"error": {"message": "The response was filtered.", "code": "content_filter"}});
     let error = in_stream(&api_error(&failure(400, body.to_string().as_bytes(), None)));
-    let sentence = "The request is against the upstream's content policy.";
+    let sentence = "Invalid prompt: your prompt was flagged as potentially violating our usage policy. \
+                    Please try again with a different prompt.";
     let (_, ours) = openai(&error);
     let owed = json!({"type": "invalid_request_error", "code": "invalid_prompt", "message": sentence, "param": null});
     assert_eq!(ours, owed);
+    let sentence = "Output blocked by content filtering policy";
     let theirs = json!({"type": "invalid_request_error", "message": sentence});
     assert_eq!(anthropic(&error), (400, theirs));
 }

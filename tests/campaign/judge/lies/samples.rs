@@ -361,8 +361,12 @@ pub(super) const RESPONSE: &str = r#"{"id":"resp_1","object":"response","created
 pub(super) const UPSTREAM_ERROR: &str = r#"{"error":{"message":"The upstream returned an invalid reply.","type":"server_error","param":null,"code":"upstream_error"}}"#;
 pub(super) const TIMEOUT: &str = r#"{"error":{"message":"The upstream did not answer in time.","type":"server_error","param":null,"code":"upstream_timeout"}}"#;
 
-pub(super) const LARGE: &str = "Request exceeds the maximum size.";
+pub(super) const LARGE: &str = "Request exceeds the maximum size";
 pub(super) const FAULTY: &str = "The upstream returned an invalid reply.";
 pub(super) const LATE: &str = "The upstream did not answer in time.";
-pub(super) const WAIT: &str = "The model takes no more requests just now; try again in 2s.";
-pub(super) const BUSY: &str = "The model is overloaded just now.";
+pub(super) const WAIT: &str = "Rate limit reached. Please try again in 2s.";
+pub(super) const WAIT_OF_MESSAGES: &str =
+    "This request would exceed your account's rate limit. Please try again later.";
+pub(super) const BUSY: &str = "Our servers are currently overloaded. Please try again later.";
+pub(super) const UNSAFE: &str = "Your request was rejected as a result of our safety system.";
+pub(super) const UNSAFE_OF_MESSAGES: &str = "Output blocked by content filtering policy";

@@ -220,11 +220,7 @@ fn a_failure_is_an_event_of_the_stream() {
             }
             _ => assert_eq!(
                 failure["error"]["type"],
-                if limited {
-                    "rate_limit_error"
-                } else {
-                    "server_error"
-                }
+                if limited { "requests" } else { "server_error" }
             ),
         }
         assert!(stream(name, protocol).fold().is_err());

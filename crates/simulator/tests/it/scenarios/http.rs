@@ -120,9 +120,9 @@ fn an_old_server_ends_the_body_with_the_connection() {
 fn a_status_has_an_error_in_the_form_of_the_protocol() {
     for (status, openai, messages) in [
         (400, "invalid_request_error", "invalid_request_error"),
-        (401, "authentication_error", "authentication_error"),
-        (403, "permission_error", "permission_error"),
-        (429, "rate_limit_error", "rate_limit_error"),
+        (401, "invalid_request_error", "authentication_error"),
+        (403, "invalid_request_error", "permission_error"),
+        (429, "requests", "rate_limit_error"),
         (500, "server_error", "api_error"),
         (503, "server_error", "overloaded_error"),
         (529, "server_error", "overloaded_error"),

@@ -324,7 +324,12 @@ async fn nothing_is_kept_unless_it_is_configured() {
     let reply = gateway.ask(FIRST, Method::GET, &path).await;
     assert_eq!(
         (reply.status, &reply.json()["error"]["message"]),
-        (404, &json!(format!("No such path: GET {path}.")))
+        (
+            404,
+            &json!(format!(
+                "Unknown request URL: GET {path}. Please check the URL for typos."
+            ))
+        )
     );
     let body = question(json!({"previous_response_id": answer["id"]}));
     let reply = gateway.post(FIRST, "/v1/responses", &body).await;
