@@ -7,7 +7,6 @@ use wire::{ContextOverflow, Reported, StreamCode};
 ///
 /// Errors caused by the client are reported to it; the `Display` of all others is only logged.
 #[derive(Debug, Error)]
-#[non_exhaustive]
 pub enum EngineError {
     /// The prompt exceeds the context of the embedded model. The client is at fault: it has to send
     /// a shorter prompt, or to choose a model with a longer context.

@@ -176,7 +176,8 @@ fn repeated(id: &str) -> ApiError {
     ApiError::new(ErrorKind::InvalidRequest, code, sentence).with_param("input")
 }
 
-fn no_item(id: &str) -> ApiError {
+/// The error for an item that is not kept, or belongs to another key.
+pub fn no_item(id: &str) -> ApiError {
     let id = wire::truncate_for_error(id);
     let sentence = format!(
         "Item with id '{id}' not found. Items are not persisted when `store` is set to false, and \

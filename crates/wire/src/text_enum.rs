@@ -34,6 +34,9 @@ macro_rules! text_enum {
         }
 
         impl $name {
+            /// All values.
+            pub const VALUES: &[Self] = &[$(Self::$variant),+];
+
             /// Returns the text of the value.
             #[must_use]
             pub const fn as_str(self) -> &'static str {

@@ -417,3 +417,6 @@ fn jittered_ms(seconds: u32) -> u64 {
     let jitter = u64::try_from(clock::random_bits() % 1000).unwrap_or_default();
     u64::from(seconds) * 1000 + jitter
 }
+
+#[cfg(test)]
+mod tests;

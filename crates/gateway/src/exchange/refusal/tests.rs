@@ -1,0 +1,501 @@
+//! Every error that a client can get, built by the code that builds it for clients, is one of the
+//! table of the vendors' literals.
+
+use std::collections::BTreeSet;
+
+use catalog::Catalog;
+use engine::Rejection;
+use http::Method;
+use http_body_util::BodyExt as _;
+use quota::Remaining;
+use response_store::stored_input;
+use serde_json::{Value, json};
+use simulator::Protocol;
+use testkit::errors::{Class, ERRORS, Literal};
+use wire::{Code, ContextOverflow, Path, Reported, StreamCode, Violations};
+
+use super::*;
+
+/// An error of a class, as the clients of OpenAI's protocols and of Messages get it.
+struct Case {
+    class: &'static str,
+    openai: Option<Refusal>,
+    messages: Option<Refusal>,
+}
+
+impl Case {
+    fn of(class: &'static str, refusal: impl Into<Refusal>) -> Self {
+        let refusal = refusal.into();
+        Self {
+            class,
+            openai: Some(refusal.clone()),
+            messages: Some(refusal),
+        }
+    }
+
+    fn refusals(&self) -> [(Protocol, Option<&Refusal>); 4] {
+        let openai = self.openai.as_ref();
+        [
+            (Protocol::Responses, openai),
+            (Protocol::Chat, openai),
+            (Protocol::Images, openai),
+            (Protocol::Messages, self.messages.as_ref()),
+        ]
+    }
+}
+
+/// The class of a failure of an engine or upstream. A new variant needs an arm here, and an example
+/// in [`failures`].
+fn class(error: &EngineError) -> &'static str {
+    match error {
+        EngineError::ContextLength { .. } => "prompt_too_long",
+        EngineError::Unsupported { .. } => "unsupported_by_protocol",
+        EngineError::Rejected { why, .. } => match why {
+            Rejection::Invalid | Rejection::Signature => "refused_by_upstream",
+            Rejection::ContextLength(ContextOverflow { limit: None, .. }) => {
+                "prompt_of_unknown_length"
+            }
+            Rejection::ContextLength(ContextOverflow { output: None, .. }) => "prompt_too_long",
+            Rejection::ContextLength(_) => "prompt_and_output_too_long",
+            Rejection::ContentPolicy => "content_policy",
+            Rejection::TooLarge => "too_large_for_upstream",
+        },
+        EngineError::RateLimited { .. } => "rate_of_upstream",
+        EngineError::Overloaded { .. } => "overload",
+        EngineError::Account { quota, .. } => match quota {
+            Some(StreamCode::UsageNotIncluded) => "plan_of_upstream",
+            Some(_) => "quota_of_upstream",
+            None => "upstream",
+        },
+        EngineError::Busy => "limit_of_concurrency",
+        EngineError::Unavailable(_) => "open_circuit",
+        EngineError::Timeout(_) | EngineError::Unanswered(_) => "timeout_of_upstream",
+        EngineError::Failed { .. }
+        | EngineError::Upstream(_)
+        | EngineError::Misconfigured(_)
+        | EngineError::Truncated(_) => "upstream",
+        EngineError::Internal(_) => "internal",
+    }
+}
+
+fn failures() -> Vec<EngineError> {
+    let overflow = |prompt, output, limit| {
+        Rejection::ContextLength(ContextOverflow {
+            prompt,
+            output,
+            limit,
+        })
+    };
+    let rejections = [
+        Rejection::Invalid,
+        Rejection::Signature,
+        Rejection::ContentPolicy,
+        Rejection::TooLarge,
+        overflow(None, None, None),
+        overflow(Some(9000), None, Some(8192)),
+        overflow(Some(8000), Some(500), Some(8192)),
+    ];
+    let rejected = rejections.map(|why| EngineError::Rejected {
+        why,
+        param: None,
+        message: SECRET.to_owned(),
+        reported: None,
+    });
+    let account = |quota| EngineError::Account {
+        quota,
+        cause: SECRET.to_owned(),
+    };
+    let (retry_after, reported) = (Some(3), None);
+    let secret = || SECRET.to_owned();
+    let mut failures = Vec::from(rejected);
+    failures.extend([
+        EngineError::ContextLength {
+            limit: 8192,
+            found: 9000,
+        },
+        EngineError::Unsupported {
+            param: None,
+            reason: "Documents are not supported.".to_owned(),
+        },
+        EngineError::RateLimited {
+            retry_after,
+            reported: reported.clone(),
+        },
+        EngineError::Overloaded {
+            retry_after,
+            reported: reported.clone(),
+        },
+        account(None),
+        account(Some(StreamCode::InsufficientQuota)),
+        account(Some(StreamCode::UsageNotIncluded)),
+        EngineError::Failed {
+            cause: secret(),
+            reported,
+        },
+        EngineError::Busy,
+        EngineError::Unavailable(secret()),
+        EngineError::Timeout(secret()),
+        EngineError::Unanswered(secret()),
+        EngineError::Upstream(secret()),
+        EngineError::Misconfigured(secret()),
+        EngineError::Truncated(secret()),
+        EngineError::Internal(secret()),
+    ]);
+    failures
+}
+
+/// The errors of upstreams whose code clients know within a stream.
+fn named() -> Vec<Case> {
+    let named = |code: StreamCode| {
+        Refusal::from(EngineError::Overloaded {
+            retry_after: None,
+            reported: Some(Box::new(Reported {
+                code: Some(code.as_str().to_owned()),
+                ..Reported::default()
+            })),
+        })
+    };
+    vec![
+        Case::of("overload_by_name", named(StreamCode::ServerIsOverloaded)),
+        Case::of(
+            "overload_that_asks_to_slow_down",
+            named(StreamCode::SlowDown),
+        ),
+    ]
+}
+
+/// A limit that has no room.
+fn full(dimension: Dimension, is_degraded: bool) -> Refusal {
+    Refusal::limit(&Refused {
+        limit: SECRET.into(),
+        dimension,
+        cap: 3,
+        retry_after: Some(19_000_000),
+        may_wait: false,
+        is_degraded,
+        remaining: Remaining::default(),
+    })
+}
+
+fn refusals() -> Vec<Case> {
+    let path = "/v1/nope";
+    vec![
+        Case::of("internal", Refusal::internal(SECRET)),
+        Case::of("unknown_path", Refusal::not_found(&Method::POST, path)),
+        Case::of("wrong_method", Refusal::method(&Method::PUT, path, "GET")),
+        Case::of("websocket", Refusal::websocket()),
+        Case::of("malformed_body", Refusal::broken_upload()),
+        Case::of("long_target", Refusal::target_too_long()),
+        Case::of("missing_key", Refusal::missing_key()),
+        Case::of("wrong_key", Refusal::invalid_key()),
+        Case::of("missing_scope", Refusal::capability("images")),
+        Case::of("forbidden_model", Refusal::model("coder")),
+        Case::of("model_without_price", Refusal::no_price("coder")),
+        Case::of("body_too_large", Refusal::too_large()),
+        Case::of(
+            "wrong_content_type",
+            Refusal::media_type("application/json", "text/plain"),
+        ),
+        Case::of("compressed_body", Refusal::content_encoding()),
+        Case::of("slow_upload", Refusal::slow_upload()),
+        Case::of("timeout_of_upstream", Refusal::timeout()),
+        Case::of("no_memory_for_body", Refusal::overloaded(SECRET)),
+        Case::of("no_engine", Refusal::no_engine()),
+        Case::of("unchecked_limit", Refusal::aborted(Outcome::LeaseLost)),
+        Case::of("shutting_down", Refusal::aborted(Outcome::Shutdown)),
+        Case::of(
+            "ended_by_operator",
+            Refusal::aborted(Outcome::EndedByOperator),
+        ),
+        Case::of("limit_of_concurrency", full(Dimension::Concurrency, false)),
+        Case::of("limit_of_requests", full(Dimension::Requests, false)),
+        Case::of("limit_of_tokens", full(Dimension::Tokens, false)),
+        Case::of("budget", full(Dimension::Budget, false)),
+        Case::of("unchecked_limit", full(Dimension::Tokens, true)),
+        Case::of(
+            "no_journal",
+            Refusal::not_journaled(&std::io::Error::other(SECRET)),
+        ),
+    ]
+}
+
+/// The error for these violations, in the words of each protocol.
+fn violations(class: &'static str, openai: Violations, messages: Option<Violations>) -> Case {
+    Case {
+        class,
+        openai: Some(ApiError::from(openai).into()),
+        messages: messages.map(|found| messages::refusal(found).into()),
+    }
+}
+
+/// The client's own mistakes: a request of Responses or Chat Completions, and one of Messages.
+fn mistakes() -> Vec<Case> {
+    let user = json!([{"role": "user", "content": "Hi."}]);
+    let read = |body: &str| responses::Request::read(body.as_bytes());
+    let responses = |members: Value| {
+        let body = merged(json!({"model": "m", "input": user}), members).to_string();
+        let read = read(&body).and_then(|request| request.validate(&responses::Rules::default()));
+        read.expect_err("a mistake")
+    };
+    let chat = |members: Value| {
+        let body = merged(json!({"model": "m", "messages": user}), members).to_string();
+        let read = chat::Request::read(body.as_bytes());
+        let valid = read.and_then(|request| request.validate(&chat::Rules::default()));
+        valid.expect_err("a mistake")
+    };
+    let messages = |members: Value| {
+        let body = json!({"model": "m", "max_tokens": 9, "messages": user});
+        let body = merged(body, members).to_string();
+        let read = messages::Request::read(body.as_bytes());
+        let valid = read.and_then(|request| request.validate(&messages::Rules::default()));
+        Some(valid.expect_err("a mistake"))
+    };
+    let long_list = {
+        let mut found = Violations::default();
+        found.check_length(&Path::ROOT.key("tools"), 129, 128);
+        Some(found)
+    };
+    let long_text = {
+        let mut found = Violations::default();
+        found.check_text(&Path::ROOT.key("system"), "ab", 1);
+        Some(found)
+    };
+    let big = {
+        let mut found = Violations::default();
+        found.check_integer(&Path::ROOT.key("n"), Some(4), 0, 3);
+        found
+    };
+    let tools = |name: &str| json!({"tools": [{"type": "function", "name": name}]});
+    let tool = json!({"type": "function", "name": "a", "parameters": {}});
+    let named = |name: &str| json!({"tools": [{"name": name, "input_schema": {}}]});
+    let no_json = messages::Request::read(b"{").expect_err("no JSON");
+    let file = json!({"type": "image", "source": {"type": "file", "file_id": "f"}});
+    let file = json!({"messages": [{"role": "user", "content": [file]}]});
+    vec![
+        violations("not_json", read("{").expect_err("no JSON"), Some(no_json)),
+        violations(
+            "missing_member",
+            responses(json!({"model": null})),
+            messages(json!({"max_tokens": null})),
+        ),
+        violations(
+            "wrong_type",
+            responses(json!({"temperature": "warm"})),
+            messages(json!({"max_tokens": "1"})),
+        ),
+        violations(
+            "unknown_word",
+            responses(json!({"tool_choice": "perhaps"})),
+            messages(json!({"messages": [{"role": "king", "content": "Hi."}]})),
+        ),
+        violations(
+            "integer_below_minimum",
+            responses(json!({"max_output_tokens": 0})),
+            messages(json!({"max_tokens": 0})),
+        ),
+        violations("integer_above_maximum", big.clone(), Some(big)),
+        violations(
+            "decimal_below_minimum",
+            responses(json!({"top_p": -0.5})),
+            messages(json!({"top_p": -0.5})),
+        ),
+        violations(
+            "decimal_above_maximum",
+            responses(json!({"temperature": 2.5})),
+            messages(json!({"temperature": 1.5})),
+        ),
+        violations(
+            "empty_array",
+            responses(json!({"input": []})),
+            messages(json!({"messages": []})),
+        ),
+        violations(
+            "string_too_long",
+            responses(json!({"metadata": {"topic": "c".repeat(513)}})),
+            long_text,
+        ),
+        violations(
+            "array_too_long",
+            responses(json!({"tools": vec![tool; 129]})),
+            long_list,
+        ),
+        violations(
+            "wrong_name",
+            responses(tools("a b")),
+            messages(named("a b")),
+        ),
+        violations(
+            "misspelt_member",
+            responses(json!({"Temperature": 1})),
+            messages(json!({"Temperature": 1})),
+        ),
+        violations(
+            "unsupported_member",
+            responses(json!({"background": true})),
+            messages(file),
+        ),
+        violations("unsupported_value", chat(json!({"n": 2})), None),
+        violations(
+            "item_reference",
+            responses(json!({"input": [{"type": "item_reference", "id": "msg_1"}]})),
+            None,
+        ),
+    ]
+}
+
+/// Puts members into a body. `null` removes one.
+fn merged(mut body: Value, members: Value) -> Value {
+    let known = body.as_object_mut().expect("an object");
+    for (name, value) in members.as_object().expect("an object") {
+        match value {
+            Value::Null => drop(known.remove(name)),
+            value => drop(known.insert(name.clone(), value.clone())),
+        }
+    }
+    body
+}
+
+fn unknown_things() -> Vec<Case> {
+    let catalog = Catalog::builtin();
+    let of = |name: &str, protocol| {
+        let error = catalog.serves(name, protocol).expect_err("not served");
+        Some(error.into())
+    };
+    vec![
+        Case {
+            class: "unknown_model",
+            openai: of("nope", catalog::Protocol::Responses),
+            messages: of("nope", catalog::Protocol::Messages),
+        },
+        Case {
+            class: "model_of_another_endpoint",
+            openai: of("msg-sonnet-5", catalog::Protocol::Responses),
+            messages: of("alt-flash", catalog::Protocol::Messages),
+        },
+        Case {
+            class: "unknown_previous_response",
+            openai: Some(stored_input::no_response("resp_1").into()),
+            messages: None,
+        },
+        Case {
+            class: "unknown_item",
+            openai: Some(stored_input::no_item("rs_1").into()),
+            messages: None,
+        },
+    ]
+}
+
+fn cases() -> Vec<Case> {
+    let failures = failures()
+        .into_iter()
+        .map(|error| Case::of(class(&error), error));
+    let mut cases: Vec<_> = failures.collect();
+    cases.extend(named());
+    cases.extend(refusals());
+    cases.extend(mistakes());
+    cases.extend(unknown_things());
+    cases
+}
+
+/// The status and the error object of the response to a client of this protocol.
+fn response(refusal: &Refusal, client: Protocol) -> (u16, Value) {
+    let style = match client {
+        Protocol::Messages => Style::Messages,
+        _ => Style::OpenAi,
+    };
+    let response = refusal.clone().into_response(style, "req_1");
+    let status = response.status().as_u16();
+    let body = futures_util::FutureExt::now_or_never(response.into_body().collect());
+    let body = body.expect("a whole body").expect("a body").to_bytes();
+    let body: Value = serde_json::from_slice(&body).expect("JSON");
+    (status, body["error"].clone())
+}
+
+/// The error object within a stream for a client of this protocol.
+fn event(refusal: &Refusal, client: Protocol) -> Value {
+    let error = vendor::in_stream(&refusal.error);
+    match client {
+        Protocol::Messages => json!(messages::ErrorDetail::from(&error)),
+        Protocol::Responses => json!(responses::ResponseError::from(&error)),
+        Protocol::Chat | Protocol::Images => json!(error.body().error),
+    }
+}
+
+/// Returns true if an error has the status, the type, the code and the words of the literal, and
+/// nothing that is private to the operator.
+fn is_owed(owed: &Literal, status: Option<u16>, found: &Value) -> bool {
+    let member = |name: &str| found[name].as_str().unwrap_or_default();
+    let (kind, code, words) = (member("type"), member("code"), member("message"));
+    let owed_code = owed.code.as_deref().unwrap_or_default();
+    // An upstream's own sentence is passed on where nothing else could say what is wrong.
+    let is_upstreams = owed.words == "*";
+    (owed.status, &*owed.kind, owed_code) == (status, kind, code)
+        && owed.says(words)
+        && (is_upstreams || !words.contains(SECRET))
+}
+
+#[test]
+fn each_error_is_the_one_of_the_clients_vendor() {
+    let mut wrong = Vec::new();
+    for case in cases() {
+        let class = &ERRORS[case.class];
+        let mut check = |client: Protocol, owed: &Literal, status, found: Value| {
+            if !is_owed(owed, status, &found) {
+                wrong.push(format!("{} for {client:?}: {status:?} {found}", case.class));
+            }
+        };
+        for (client, refusal) in case.refusals() {
+            let Some(refusal) = refusal else { continue };
+            if let Some(owed) = class.response(client) {
+                let (status, found) = response(refusal, client);
+                check(client, owed, Some(status), found);
+            }
+            let internal = ERRORS["internal"].event(client);
+            let owed = class.event(client).or(internal).expect("an error");
+            check(client, owed, None, event(refusal, client));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// A class without an error in the code, an error whose class has no row, and a code without a row
+/// are all found here.
+#[test]
+fn the_table_of_errors_is_complete() {
+    let built: BTreeSet<_> = cases().iter().map(|case| case.class).collect();
+    let listed: BTreeSet<_> = ERRORS.keys().map(String::as_str).collect();
+    assert_eq!(built, listed);
+    let codes = ERRORS.values().flat_map(Class::literals);
+    let codes: BTreeSet<_> = codes
+        .filter_map(|literal| literal.code.as_deref())
+        .collect();
+    let all: BTreeSet<_> = Code::VALUES.iter().map(|code| code.as_str()).collect();
+    assert_eq!(codes, all);
+}
+
+/// What is not the vendor's is listed by name, with its reason. The rest has a source.
+#[test]
+fn each_literal_has_a_source_or_a_reason() {
+    for (name, class) in ERRORS.iter() {
+        for literal in class.literals() {
+            let members = [
+                ("status", literal.status.is_some()),
+                ("type", true),
+                ("code", literal.code.is_some()),
+                ("words", true),
+            ];
+            let has = |own: &String| members.contains(&(own.as_str(), true));
+            assert!(literal.own.iter().all(has), "{name}: {literal:?}");
+            assert!(
+                literal.own.is_empty() || literal.why.is_some(),
+                "{name}: {literal:?}"
+            );
+            let count = members.iter().filter(|(_, has)| *has).count();
+            let is_own = literal.own.len() == count;
+            assert!(is_own || literal.source.is_some(), "{name}: {literal:?}");
+        }
+    }
+}
+
+/// Text that no client may see.
+const SECRET: &str = "secret.example";
