@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use simulator::Protocol;
+use simulator::{Protocol, Simulator};
 use testkit::requests::{self, ask};
-use testkit::{CLIENT_KEY, Connection, Gateway, Received, await_that, exchange};
+use testkit::{CLIENT_KEY, Config, Connection, Gateway, Received, await_that, exchange};
 
 use crate::GATEWAY;
 
@@ -291,8 +291,8 @@ fn h07_other_targets_and_methods() {
     }
 }
 
-/// Upgrade requests are ignored, and the bytes that follow are a separate request that needs its
-/// own key; a WebSocket on the path of Responses is refused with 426.
+/// Upgrade requests are ignored on every path but that of Responses, and the bytes that follow are a
+/// separate request that needs its own key.
 #[test]
 fn h08_nothing_is_upgraded() {
     let (gateway, simulator) = GATEWAY.with_upstream("");
@@ -317,11 +317,16 @@ fn h08_nothing_is_upgraded() {
     assert_eq!(simulator.requests().len(), 2);
 }
 
-/// A client that asks for a WebSocket on the path of Responses gets 426 with the protocol that is
-/// supported (RFC 9110, section 15.5.22), whatever its key; bytes after it are a separate request.
+/// Where WebSockets are off, a client that asks for one on the path of Responses gets 426 with the
+/// protocol that is supported (RFC 9110, section 15.5.22), whatever its key; bytes after it are a
+/// separate request.
 #[test]
 fn h08_a_websocket_of_responses_is_refused_with_426() {
-    let (gateway, simulator) = GATEWAY.with_upstream("");
+    let simulator = Simulator::honest().unwrap();
+    let off = "[websocket]\nenabled = false";
+    let gateway = Config::before(&simulator, "", "")
+        .section(off)
+        .start(GATEWAY);
     let upgrade = "upgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-version: 13\r\n\
                    sec-websocket-key: x3JJHMbDL1EzLkh9GBhXDw==\r\n";
     let second = list("connection: close\r\n");

@@ -25,6 +25,7 @@ pub mod rows;
 pub mod strict;
 pub mod upstreams;
 pub mod usage;
+pub mod websocket;
 
 pub use self::client::{Connection, End, GUARD, Received, Request, Response, changed, exchange};
 pub use self::config::{Config, UPSTREAM_MODEL};

@@ -29,8 +29,9 @@ enum May {
 /// The table, top row first.
 const LAYERS: &[LayerCrate] = &[
     layer(12, "server", UseBelow(12)),
-    layer(11, "listen", Use("admin gateway policy telemetry")),
+    layer(11, "listen", Use(LISTEN)),
     layer(10, "admin", Use(ADMIN)),
+    layer(10, "websocket", Use(ADMIN)),
     layer(9, "gateway", Use(GATEWAY)),
     layer(9, "otlp", Use("config policy telemetry upstream")),
     layer(8, "telemetry", Use("engine policy quota wire")),
@@ -64,8 +65,9 @@ const LAYERS: &[LayerCrate] = &[
     layer(0, "console", Use("")),
 ];
 
+const LISTEN: &str = "admin gateway policy telemetry websocket";
 const ADMIN: &str = "accounting auth catalog chat config console engine field-map gateway images lease messages net policy \
-                           quota responses sse telemetry translate upstream vendor wire";
+                           quota response-store responses sse telemetry translate upstream vendor wire";
 const GATEWAY: &str = "answer auth catalog chat config engine fetch field-map images messages net policy quota relay \
                              response-store responses sse telemetry translate upstream vendor wire";
 const POLICY: &str =

@@ -23,6 +23,7 @@ use crate::state::State;
 use crate::tls::Tls;
 use crate::traces::Traces;
 use crate::upstream::{Target, Upstream};
+use crate::websocket::WebSocket;
 
 wire::read_objects!(Config, TextEngineConfig, ImageEngineConfig);
 
@@ -68,6 +69,8 @@ pub struct Config {
     pub fetch: Fetch,
     /// The responses that are kept.
     pub responses: Responses,
+    /// The Responses API over WebSocket.
+    pub websocket: WebSocket,
     /// The export of traces.
     pub traces: Traces,
     /// The export of metrics. Prometheus reads them at the admin address instead.
@@ -94,6 +97,7 @@ impl Default for Config {
             image_engine: ImageEngineConfig::default(),
             fetch: Fetch::default(),
             responses: Responses::default(),
+            websocket: WebSocket::default(),
             traces: Traces::default(),
             metrics: Metrics::default(),
         }
@@ -193,6 +197,7 @@ impl Config {
         }
         problems.extend(config.fetch.problems());
         problems.extend(config.responses.problems());
+        problems.extend(config.websocket.problems());
         problems.extend(config.cors.problems());
         problems.extend(config.traces.problems());
         problems.extend(config.metrics.problems());

@@ -40,6 +40,7 @@ impl FixedSettings {
             ),
             ("cors", old.cors == new.cors),
             ("limits", old.limits == new.limits),
+            ("websocket", old.websocket == new.websocket),
             ("text_engine", old.text_engine == new.text_engine),
             ("image_engine", old.image_engine == new.image_engine),
             ("fetch", old.fetch == new.fetch),

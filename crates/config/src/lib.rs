@@ -31,6 +31,9 @@ mod fetch;
 // `[responses]`.
 mod responses;
 
+// `[websocket]`.
+mod websocket;
+
 // `[tls]` and `[admin_tls]`.
 mod tls;
 
@@ -78,3 +81,4 @@ pub use crate::limits::Limits;
 pub use crate::responses::Responses;
 pub use crate::tls::Tls;
 pub use crate::units::bytes;
+pub use crate::websocket::WebSocket;

@@ -31,7 +31,7 @@ use crate::exchange::record::{Record, shortened};
 use crate::exchange::refusal::{Refusal, Style};
 use crate::request::head;
 use crate::request::outgoing::{TRACEPARENT, TRACESTATE};
-use crate::request::reply::ReplyBody;
+use crate::request::reply::{self, ReplyBody};
 use crate::request::routing::{Endpoint, style};
 use crate::state::{Caller, GatewayState};
 
@@ -112,13 +112,16 @@ async fn dispatch(
     request: Request<impl ClientBody>,
     record: &mut Record,
 ) -> Result<Response<ReplyBody>, Refusal> {
-    head::check(&request, &state.limits)?;
+    head::check(&request, state)?;
     let policy = state.policies.current();
     let has_responses = || {
         let mut models = policy.catalog.iter();
         state.kept.is_some() || models.any(catalog::Model::keeps_responses)
     };
-    let endpoint = Endpoint::of(request.method(), request.uri().path(), has_responses)?;
+    let endpoint = match head::wants_websocket(&request) {
+        true => Endpoint::WebSocket,
+        false => Endpoint::of(request.method(), request.uri().path(), has_responses)?,
+    };
     record.route = endpoint.name();
     let key = admit(&policy.keys, &endpoint, request.headers())?;
     record.key = Some(Arc::clone(&key.name));
@@ -143,6 +146,7 @@ async fn dispatch(
         Endpoint::Responses => {
             boxed(|| text::answer::<translate::inbound::Responses>(caller, request)).await
         }
+        Endpoint::WebSocket => Ok(reply::switching_protocols(&caller.key.name)),
         Endpoint::Response(id) => {
             boxed(|| stored_response(caller, Retrieve, &id, query(&request))).await
         }

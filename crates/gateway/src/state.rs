@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use auth::Entry;
-use config::{Config, Cors, Limits};
+use config::{Config, Cors, Limits, WebSocket};
 use engine::{ImageEngine, TextEngine};
 use fetch::Fetcher;
 use http::HeaderValue;
@@ -39,8 +39,12 @@ pub struct GatewayState {
     pub limiter: Arc<Limiter>,
     /// The store of keys and usage, if there is one.
     pub accounting: Option<Arc<Accounting>>,
+    /// The settings of WebSockets.
+    pub websocket: WebSocket,
     /// The memory for the bodies of all requests.
     pub budget: Budget,
+    /// The memory for the conversations of all WebSockets.
+    pub conversations: Budget,
     /// The embedded text engine, if it is loaded.
     pub text_engine: Option<Arc<dyn TextEngine>>,
     /// The embedded image engine, if it is loaded.
@@ -251,6 +255,7 @@ impl GatewayState {
             limits,
             fetch,
             responses,
+            websocket,
             cors,
             ..
         } = parts.config;
@@ -263,6 +268,11 @@ impl GatewayState {
         let policies = Policies::new(parts.policy, Arc::clone(&limiter), lifecycle.clone());
         Self {
             budget: Budget::new(limits.body_memory.as_u64(), limits.body_memory_per_key()),
+            conversations: Budget::new(
+                websocket.keep_bytes.as_u64(),
+                websocket.keep_bytes.as_u64() / 2,
+            ),
+            websocket: websocket.clone(),
             policies: Arc::new(policies),
             limiter,
             accounting: parts.accounting,

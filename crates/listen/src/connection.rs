@@ -3,11 +3,10 @@
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::FutureExt as _;
 use gateway::connection::state::{ConnectionState, HttpEnd, TrackedBody};
-use gateway::cors;
 use gateway::service;
 use gateway::state::GatewayState;
 use http::Request;
@@ -16,6 +15,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
+use websocket::handshake::{self, Opening};
 
 use crate::coalescing_waker::CoalescingWaker;
 use crate::head_timer::HeadTimer;
@@ -78,16 +78,20 @@ fn http_connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
         reset,
     );
     let (state, connection) = (Arc::clone(state), Arc::clone(connection));
+    // The WebSocket that the connection is to become.
+    let opening = Arc::<Mutex<Option<Opening>>>::default();
     let service = {
         let (state, connection) = (Arc::clone(&state), Arc::clone(&connection));
+        let opening = Arc::clone(&opening);
         service_fn(move |request: Request<Incoming>| {
             let state = Arc::clone(&state);
             let connection = Arc::clone(&connection);
+            let opening = Arc::clone(&opening);
             let request = request.map(|body| TrackedBody::new(body, Arc::clone(&connection)));
             // Boxed, so that its memory is freed with the response: otherwise the connection would
             // reserve it for its lifetime.
             service::boxed(|| async move {
-                Ok::<_, Infallible>(cors::answer(&state, request, &connection).await)
+                Ok::<_, Infallible>(handshake::answer(&state, request, &connection, &opening).await)
             })
         })
     };
@@ -112,6 +116,17 @@ fn http_connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
             Pin::new(&mut http1).poll(cx)
         })
         .await;
+        let opening = opening
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let (Ok(()), Some(opening)) = (&ended, opening) {
+            let parts = http1.into_parts();
+            let (socket, read) = (parts.io.into_inner(), parts.read_buf);
+            // Boxed for the same reason as below.
+            let served = websocket::serve(&state, &connection, opening, (socket, read), close);
+            return Ok(Box::pin(served).await);
+        }
         match ended {
             Err(error) if error.is_parse_version_h2() && state.limits.http2_streams > 0 => {}
             ended => return ended,

@@ -31,6 +31,10 @@ pub struct ConnectionState {
     connection: Option<Arc<ConnectionState>>,
 }
 
+/// The name of the key with which a WebSocket is opened: an extension of the response.
+#[derive(Clone, Debug)]
+pub struct OpenedBy(pub Arc<str>);
+
 /// The body of a request, which notes on the connection when it was read to its end.
 #[derive(Debug)]
 pub struct TrackedBody<B> {

@@ -1,6 +1,6 @@
 //! Response bodies, and the reading of request bodies.
 
-pub(crate) mod budget;
+pub mod budget;
 pub(crate) mod buffered;
 pub(crate) mod delivered;
 pub(crate) mod events;

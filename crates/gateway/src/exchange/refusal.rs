@@ -1,7 +1,9 @@
 //! The errors that are sent before an answer has started, in the shape of the client's protocol.
 
 use engine::EngineError;
-use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER, UPGRADE, WWW_AUTHENTICATE};
+use http::header::{
+    ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER, SEC_WEBSOCKET_VERSION, UPGRADE, WWW_AUTHENTICATE,
+};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use policy::clock;
 use quota::{Dimension, Refused};
@@ -99,10 +101,11 @@ impl Refusal {
         }
     }
 
-    /// The request asks for a WebSocket. Clients that can do without one fall back on this status.
+    /// The request asks for a WebSocket that is not offered, or not in the form of RFC 6455. Clients
+    /// that can do without one fall back on this status.
     pub fn websocket() -> Self {
         let sentence =
-            "WebSockets are not supported; send a POST request, with 'stream' for events.";
+            "A WebSocket cannot be opened here; send a POST request, with 'stream' for events.";
         ApiError::new(ErrorKind::UpgradeRequired, "upgrade_required", sentence).into()
     }
 
@@ -379,6 +382,7 @@ impl Refusal {
             ErrorKind::UpgradeRequired => {
                 headers.insert(UPGRADE, HeaderValue::from_static("HTTP/1.1"));
                 headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+                headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
             }
             _ => {}
         }

@@ -3,37 +3,57 @@
 use std::str::FromStr;
 
 use bytesize::ByteSize;
-use config::Limits;
-use http::header::{HOST, TRANSFER_ENCODING, UPGRADE};
+use http::header::{
+    CONNECTION, HOST, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, TRANSFER_ENCODING, UPGRADE,
+};
 use http::uri::Authority;
-use http::{HeaderMap, HeaderValue, Method, Request, Uri, Version};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
+use http_body::Body;
 
 use crate::exchange::refusal::Refusal;
 use crate::request::routing::RESPONSES;
+use crate::state::GatewayState;
 
 /// Checks a head before the request is routed. Returns 414 for a target that is too long, 400 for a
 /// transfer coding or a host that violates RFC 9112, 405 for a request without a path, such as
-/// CONNECT, and 426 for a WebSocket of the path that other gateways offer one on. Any other upgrade
-/// is ignored (RFC 9110 §7.8).
-pub(crate) fn check<B>(request: &Request<B>, limits: &Limits) -> Result<(), Refusal> {
-    check_length(request.uri(), limits.target)?;
+/// CONNECT, and 426 for a WebSocket of Responses that cannot be opened. Any other upgrade is ignored
+/// (RFC 9110 §7.8).
+pub(crate) fn check(request: &Request<impl Body>, state: &GatewayState) -> Result<(), Refusal> {
+    check_length(request.uri(), state.limits.target)?;
     check_coding(request.headers())?;
     check_host(request.headers(), request.version())?;
     if request.method() == Method::CONNECT || request.uri().path() == "*" {
         return Err(Refusal::no_path(request.method()));
     }
-    if request.uri().path() == RESPONSES && wants_websocket(request.headers()) {
+    if wants_websocket(request) && !(state.websocket.enabled && is_handshake(request)) {
         return Err(Refusal::websocket());
     }
     Ok(())
 }
 
-fn wants_websocket(headers: &HeaderMap) -> bool {
-    let protocols = headers.get_all(UPGRADE).into_iter();
-    protocols
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .any(|protocol| protocol.trim().eq_ignore_ascii_case("websocket"))
+/// True for a request of a WebSocket on the path of Responses.
+pub(crate) fn wants_websocket<B>(request: &Request<B>) -> bool {
+    request.uri().path() == RESPONSES && lists(request.headers(), &UPGRADE, "websocket")
+}
+
+/// True for a handshake as RFC 6455 §4.2.1 requires it.
+fn is_handshake(request: &Request<impl Body>) -> bool {
+    let headers = request.headers();
+    request.method() == Method::GET
+        && request.version() == Version::HTTP_11
+        && request.body().is_end_stream()
+        && lists(headers, &CONNECTION, "upgrade")
+        && headers.contains_key(SEC_WEBSOCKET_KEY)
+        && headers.get(SEC_WEBSOCKET_VERSION) == Some(&HeaderValue::from_static("13"))
+}
+
+/// True if a header, which is a list, has this member.
+fn lists(headers: &HeaderMap, name: &HeaderName, member: &str) -> bool {
+    let lines = headers.get_all(name).into_iter();
+    lines
+        .filter_map(|line| line.to_str().ok())
+        .flat_map(|line| line.split(','))
+        .any(|found| found.trim().eq_ignore_ascii_case(member))
 }
 
 fn check_length(target: &Uri, limit: ByteSize) -> Result<(), Refusal> {
@@ -110,9 +130,12 @@ fn is_authority(value: &HeaderValue) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use config::Config;
+    use policy::Policy;
     use proptest::prelude::*;
 
     use super::*;
+    use crate::state::Parts;
 
     proptest! {
         /// A host that is accepted without being parsed is a valid authority.
@@ -143,7 +166,10 @@ mod tests {
     }
 
     fn code(request: http::request::Builder) -> Option<&'static str> {
-        check(&request.body(()).unwrap(), &Limits::default())
+        let config = Config::default();
+        let (policy, _) = Policy::read(&config, false, upstream::Network::default()).unwrap();
+        let state = GatewayState::new(Parts::new(&config, policy));
+        check(&request.body(String::new()).unwrap(), &state)
             .err()
             .map(|refusal| refusal.error.code)
     }
@@ -216,10 +242,22 @@ mod tests {
     }
 
     #[test]
-    fn a_websocket_is_refused_on_responses_alone() {
+    fn a_websocket_of_responses_needs_a_handshake() {
         let upgrade = |to| request().header(UPGRADE, to);
+        let handshake = |method, to| {
+            let request = upgrade(to)
+                .method(method)
+                .header(SEC_WEBSOCKET_VERSION, "13");
+            let request = request.header(SEC_WEBSOCKET_KEY, "dGhlIHNhbXBsZSBub25jZQ==");
+            request.header(CONNECTION, "keep-alive, Upgrade")
+        };
         for to in ["websocket", "WebSocket", "h2c, websocket"] {
             assert_eq!(code(upgrade(to)), Some("upgrade_required"), "{to}");
+            let posted = handshake(Method::POST, to);
+            assert_eq!(code(posted), Some("upgrade_required"), "{to}");
+            let older = handshake(Method::GET, to).version(Version::HTTP_10);
+            assert_eq!(code(older), Some("upgrade_required"), "{to}");
+            assert_eq!(code(handshake(Method::GET, to)), None, "{to}");
         }
         for to in ["h2c", "", "websockets"] {
             assert_eq!(code(upgrade(to)), None, "{to}");

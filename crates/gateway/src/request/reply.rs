@@ -1,13 +1,16 @@
 //! The replies of endpoints, before the record of their request is attached.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderMap, HeaderName, HeaderValue, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use http_body_util::BodyExt;
 use serde::Serialize;
 use telemetry::outcome::Outcome;
 use tokio::time::Instant;
 
+use crate::connection::state::OpenedBy;
 use crate::exchange::answer::AnswerStream;
 use crate::exchange::answer::pending::{Attempt, PendingAnswer, WriteFailure};
 use crate::exchange::answer::started::Started;
@@ -104,6 +107,14 @@ pub(crate) async fn stream<E: Send + 'static>(
     let mut response = event_stream(ReplyBody::Stream(answer));
     name_dropped(response.headers_mut(), &dropped);
     Ok(response)
+}
+
+/// Returns the permission to open a WebSocket. The crate `websocket` completes the handshake.
+pub(crate) fn switching_protocols(key: &Arc<str>) -> Response<ReplyBody> {
+    let mut response = Response::new(ReplyBody::Buffered(Bytes::new().into()));
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    response.extensions_mut().insert(OpenedBy(Arc::clone(key)));
+    response
 }
 
 pub(crate) fn event_stream(body: ReplyBody) -> Response<ReplyBody> {

@@ -12,6 +12,8 @@ use crate::exchange::refusal::{Refusal, Style};
 pub enum Endpoint {
     /// `POST /v1/responses`
     Responses,
+    /// `GET /v1/responses` with an upgrade to a WebSocket
+    WebSocket,
     /// `GET /v1/responses/{id}`
     Response(String),
     /// `DELETE /v1/responses/{id}`
@@ -120,6 +122,7 @@ impl Endpoint {
     pub(crate) fn scope(&self) -> Option<Scope> {
         match self {
             Self::Responses
+            | Self::WebSocket
             | Self::Response(_)
             | Self::DeleteResponse(_)
             | Self::CancelResponse(_)
@@ -144,6 +147,7 @@ impl Endpoint {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Responses => "responses",
+            Self::WebSocket => "websocket",
             Self::Response(_) => "response",
             Self::DeleteResponse(_) => "response_delete",
             Self::CancelResponse(_) => "response_cancel",

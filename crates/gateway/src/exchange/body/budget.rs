@@ -46,7 +46,7 @@ struct Held {
 impl Budget {
     /// Creates a budget of this many bytes. One key can take `per_key` of them. Both are rounded
     /// down to blocks.
-    pub(crate) fn new(bytes: u64, per_key: u64) -> Self {
+    pub fn new(bytes: u64, per_key: u64) -> Self {
         Self {
             all: Arc::new(Semaphore::new(blocks(bytes))),
             per_key: blocks(per_key),
@@ -85,7 +85,7 @@ impl OfKeys {
 impl Share {
     /// Takes this many more bytes, or returns 503 if the budget or the part of the key is
     /// exhausted.
-    pub(crate) fn grow(&self, bytes: usize) -> Result<(), Refusal> {
+    pub fn grow(&self, bytes: usize) -> Result<(), Refusal> {
         let mut held = self.held();
         let missing = (held.bytes + bytes).div_ceil(BLOCK) - held.bytes.div_ceil(BLOCK);
         let blocks = u32::try_from(missing).map_err(|_| Refusal::too_large())?;
@@ -106,7 +106,7 @@ impl Share {
     }
 
     /// Returns this many bytes to the budget.
-    pub(crate) fn shrink(&self, bytes: usize) {
+    pub fn shrink(&self, bytes: usize) {
         let mut held = self.held();
         let left = held.bytes.saturating_sub(bytes);
         let blocks = held.bytes.div_ceil(BLOCK) - left.div_ceil(BLOCK);

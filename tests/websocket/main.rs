@@ -1,0 +1,11 @@
+//! The Responses API over WebSocket, in front of model servers that the simulator plays.
+//!
+//! `opening` has the handshake, `turns` the responses and what they continue, `streams` several
+//! conversations on a connection, `ending` its limits and the ways in which it ends.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
+
+mod opening;
+mod turns;
+
+const GATEWAY: testkit::Binary = testkit::binary!();
