@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
 mod opening;
+mod streams;
 mod turns;
 
 const GATEWAY: testkit::Binary = testkit::binary!();

@@ -125,7 +125,8 @@ fn http_connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
             let (socket, read) = (parts.io.into_inner(), parts.read_buf);
             // Boxed for the same reason as below.
             let served = websocket::serve(&state, &connection, opening, (socket, read), close);
-            return Ok(Box::pin(served).await);
+            Box::pin(served).await;
+            return Ok(());
         }
         match ended {
             Err(error) if error.is_parse_version_h2() && state.limits.http2_streams > 0 => {}

@@ -207,9 +207,10 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Connection<'_, S> {
 
     /// Handles a message of the client.
     async fn receive(&mut self, message: Message) -> Result<(), End> {
-        // A header of at most 14 bytes comes before the payload.
+        self.pinged = None;
         let unfinished = self.socket.get_mut();
         match &message {
+            // A header and a mask come before the payload.
             Message::Ping(payload) | Message::Pong(payload) => unfinished.finish(payload.len() + 6),
             _ => unfinished.finish(usize::MAX),
         }
@@ -291,9 +292,9 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Connection<'_, S> {
             None => socket.last_read() + settings.ping_interval,
         };
         let idle = self.is_idle().then(|| self.used + settings.idle_timeout);
-        let message = socket
-            .began()
-            .map(|began| began + self.state.limits.body_timeout);
+        // A message that begins while the socket is waited for is not noticed before the next look.
+        let began = socket.began().unwrap_or_else(Instant::now);
+        let message = Some(began + self.state.limits.body_timeout);
         let age = self
             .ending
             .is_none()
@@ -378,7 +379,8 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Connection<'_, S> {
     async fn close(mut self, end: End) {
         drop(self.running);
         match end {
-            End::Gone => {}
+            // The answer to the close frame of the client, if there was one.
+            End::Gone => drop(timeout(CLOSE_TIMEOUT, self.socket.flush()).await),
             End::Dead(reason) => return self.connection.close(reason),
             End::Close(code, reason) => {
                 let frame = CloseFrame {
@@ -420,6 +422,7 @@ impl Running {
             let previous = next.event.previous_response_id.as_deref();
             let turn = Turn {
                 before: self.conversations.before(previous),
+                generates: next.event.generate != Some(false),
                 lane: next.lane.clone(),
                 text: next.text,
             };

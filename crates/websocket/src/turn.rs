@@ -1,5 +1,5 @@
 //! One response of a connection: an ordinary streaming request to the gateway, whose events become
-//! messages.
+//! messages, or a request that only prepares one.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -13,10 +13,12 @@ use gateway::exchange::body::Body;
 use gateway::service;
 use gateway::state::GatewayState;
 use http::{HeaderMap, Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::{BodyExt as _, Collected, Full, Limited};
+use policy::clock;
+use responses::{Echo, Encoder, Finish, Head, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use sse::{Decoder, Event};
+use sse::Decoder;
 use wire::{ApiError, Splice};
 
 use crate::conversations::{Before, conversation};
@@ -44,6 +46,8 @@ pub(crate) struct Finished {
 pub(crate) struct Turn {
     pub(crate) lane: Lane,
     pub(crate) before: Before,
+    /// False if the request only prepares a response.
+    pub(crate) generates: bool,
     /// The event of the client.
     pub(crate) text: Bytes,
 }
@@ -94,6 +98,9 @@ pub(crate) fn run(
 ) -> BoxStream<'static, Output> {
     let connection = Arc::new(ConnectionState::stream(connection));
     let first = async move {
+        if !turn.generates {
+            return Running::prepared(turn);
+        }
         let request = turn.request(headers);
         let response = service::answer(&state, request, &connection).await;
         Running::begin(turn, response).await
@@ -121,19 +128,41 @@ impl Turn {
 }
 
 impl Running {
-    async fn begin(turn: Turn, response: Response<Body>) -> Self {
-        let mut running = Self {
+    fn new(turn: Turn) -> Self {
+        Self {
             turn,
             body: None,
             decoder: Decoder::new(),
             ready: Ready::default(),
-        };
+        }
+    }
+
+    /// Answers a request that prepares a response, which no target sees: with an empty output, and an
+    /// id to continue from. It has used no tokens.
+    fn prepared(turn: Turn) -> Self {
+        let mut running = Self::new(turn);
+        let (turn, ready) = (&running.turn, &mut running.ready);
+        match responses::Request::read(&turn.text) {
+            Ok(request) => {
+                for event in empty_response(&request) {
+                    ready.add(event.kind(), event.data().into(), turn);
+                }
+            }
+            Err(found) => ready
+                .messages
+                .push_back(event::error(&turn.lane, &found.into())),
+        }
+        running
+    }
+
+    async fn begin(turn: Turn, response: Response<Body>) -> Self {
+        let mut running = Self::new(turn);
         let (head, body) = response.into_parts();
         if head.status == StatusCode::OK {
             running.body = Some(body);
         } else {
             let body = Limited::new(body, MAX_ERROR).collect().await;
-            let body = body.map(|body| body.to_bytes()).unwrap_or_default();
+            let body = body.map(Collected::to_bytes).unwrap_or_default();
             let refused = event::refused(&running.turn.lane, head.status.as_u16(), &body);
             running.ready.messages.push_back(refused);
         }
@@ -173,7 +202,7 @@ impl Running {
     fn read(&mut self, piece: Bytes) -> Result<(), ()> {
         let (turn, ready) = (&self.turn, &mut self.ready);
         let read = self.decoder.each(piece, |event| {
-            ready.add(event, turn);
+            ready.add(&event.name(), event.data(), turn);
             ControlFlow::<()>::Continue(())
         });
         read.map(drop).map_err(drop)
@@ -189,15 +218,12 @@ impl Running {
 impl Ready {
     /// Adds the message of an event: its data, in the stream of the turn, and with the response that
     /// the client continues.
-    fn add(&mut self, event: Event<'_>, turn: &Turn) {
-        let data = event.data();
+    fn add(&mut self, name: &str, data: Cow<'_, str>, turn: &Turn) {
         if data == "[DONE]" {
             return;
         }
-        let message = match event.name() {
-            name if concerns_responses(&name) => self.note(&data, turn).unwrap_or(data),
-            _ => data,
-        };
+        let edited = concerns_responses(name).then(|| self.note(&data, turn));
+        let message = edited.flatten().unwrap_or(data);
         let message = event::with_lane(&turn.lane, message);
         self.messages.push_back(message.into_owned());
     }
@@ -239,6 +265,20 @@ impl Ready {
             items,
         });
     }
+}
+
+/// Returns the events of a response without output.
+fn empty_response(request: &responses::Request) -> Vec<responses::Event> {
+    let now = clock::unix_seconds();
+    let head = Head {
+        id: wire::id("resp", clock::random_bits()),
+        created_at: now,
+        model: request.model.clone(),
+    };
+    let mut encoder = Encoder::new(head, Echo::of(request));
+    let mut events = Vec::new();
+    encoder.finish(Finish::Completed, Some(Usage::default()), now, &mut events);
+    events
 }
 
 /// True for an event that has a response or a complete item, or whose stream does not name it.
