@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
+mod ending;
 mod opening;
 mod streams;
 mod turns;
