@@ -3,7 +3,7 @@
 //! `cases` has the bytes that they send, and the answer that a client of the gateway is owed. Each
 //! case is requested by clients of every protocol that it fits, streamed and plain, with the
 //! default settings. `player` is the server, `testkit::reading` the client, `judge` compares. `cargo xtask
-//! dialects` prints the differences, and the table of `table`.
+//! dialects` prints the differences, and the table of `table`. `websocket` has the same answers as messages.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
@@ -12,6 +12,7 @@ mod judge;
 mod player;
 mod simulated;
 mod table;
+mod websocket;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -76,10 +76,10 @@ fn await_outcome(gateway: &Gateway, outcome: &str) {
     gateway.await_quiet();
 }
 
-/// Messages that are no events in text end the connection, each with its code (RFC 6455, section
-/// 7.4.1).
+/// A message over a WebSocket that is larger than the limit, or no text, ends the connection, each
+/// with its code (RFC 6455, section 7.4.1).
 #[test]
-fn invalid_messages_end_the_connection() {
+fn l05_invalid_messages_end_the_connection() {
     let simulator = Simulator::honest().unwrap();
     let gateway = gateway(&simulator, "json_body = \"4KiB\"", "");
     let text = |bytes: &'static [u8]| {
@@ -103,9 +103,9 @@ fn invalid_messages_end_the_connection() {
     Socket::open(&gateway, CLIENT_KEY).turn(&request());
 }
 
-/// A client that answers no ping is disconnected, and one that does stays.
+/// A client of a WebSocket that answers no ping is disconnected, and one that does stays.
 #[test]
-fn a_client_answers_pings() {
+fn c01_a_client_answers_pings() {
     let simulator = Simulator::honest().unwrap();
     let gateway = gateway(
         &simulator,
@@ -161,9 +161,10 @@ fn an_old_connection_ends_after_its_response() {
     assert_eq!(socket.close_code(), 1008);
 }
 
-/// A client that leaves in the middle of a response aborts it, and its permit is returned.
+/// A client that closes its WebSocket in the middle of a response aborts it, and its permit is
+/// returned.
 #[test]
-fn a_client_that_leaves_aborts_its_response() {
+fn c01_c05_a_client_that_leaves_aborts_its_response() {
     let simulator = Simulator::start(hesitant).unwrap();
     let gateway = gateway(&simulator, "", "");
     let mut socket = Socket::open(&gateway, CLIENT_KEY);
@@ -182,9 +183,10 @@ fn a_client_that_leaves_aborts_its_response() {
     assert_eq!(socket.close_code(), 1005);
 }
 
-/// A client that does not read is disconnected after the write timeout, and its response is aborted.
+/// A client that does not read from its WebSocket is disconnected after the write timeout, and its
+/// response is aborted.
 #[test]
-fn a_slow_reader_is_cut() {
+fn c03_a_slow_reader_is_cut() {
     let endless = |request: &Request| {
         let whole = honest::answer(request);
         let pieces: Vec<_> = whole.pieces().cloned().collect();
@@ -204,9 +206,9 @@ fn a_slow_reader_is_cut() {
     await_outcome(&gateway, "slow_reader");
 }
 
-/// A message has the time of the body of a request.
+/// A message over a WebSocket has the time of the body of a request.
 #[test]
-fn a_message_has_to_be_complete_in_time() {
+fn l03_a_message_has_to_be_complete_in_time() {
     let simulator = Simulator::honest().unwrap();
     let gateway = gateway(&simulator, "body_timeout = \"200ms\"", "");
     let mut socket = Socket::open(&gateway, CLIENT_KEY);
@@ -215,9 +217,9 @@ fn a_message_has_to_be_complete_in_time() {
     assert_eq!(socket.close_code(), 1008);
 }
 
-/// At a shutdown idle connections are closed, and others after their running response.
+/// At a shutdown idle WebSockets are closed, and others after their running response.
 #[test]
-fn a_shutdown_waits_for_running_responses() {
+fn d01_d02_a_shutdown_waits_for_running_responses() {
     let simulator = Simulator::start(hesitant).unwrap();
     let mut gateway = gateway(&simulator, "lame_duck = \"1ms\"\ndrain = \"60s\"", "");
     let mut idle = Socket::open(&gateway, CLIENT_KEY);
@@ -261,7 +263,7 @@ fn idle_connections_are_small() {
     let few = open(200);
     let before = resident();
     let many = open(1000);
-    let each = (resident() - before) * 1024 / 1000;
+    let each = resident().saturating_sub(before) * 1024 / 1000;
     drop((few, many));
     assert!(each <= 24 << 10, "{each} bytes each");
     println!("{each} bytes each");

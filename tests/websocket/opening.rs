@@ -15,10 +15,10 @@ fn refused(gateway: &testkit::Gateway, headers: &[(&'static str, &str)]) -> (u16
     (response.status().as_u16(), code.to_owned())
 }
 
-/// A key is checked before the connection changes its protocol: without a valid one there is no
-/// WebSocket, and none for a key of another scope.
+/// The key is checked before a connection becomes a WebSocket: without a valid one of the scope `text`
+/// there is none.
 #[test]
-fn a_handshake_needs_a_key_for_text() {
+fn h08_a02_a05_a_handshake_needs_a_key_for_text() {
     let (gateway, _simulator) = GATEWAY.with_upstream("");
     let of = |key: &str| refused(&gateway, &[("authorization", &bearer(key))]);
     assert_eq!(of("nobody"), (401, "invalid_api_key".to_owned()));
@@ -45,10 +45,10 @@ fn an_operator_can_turn_websockets_off() {
     );
 }
 
-/// RFC 6455, section 1.3, has this key and the value that accepts it. What follows the handshake is
-/// no request of HTTP.
+/// A connection becomes a WebSocket by the handshake of RFC 6455, and what follows is no request of
+/// HTTP. Section 1.3 has this key and the value that accepts it.
 #[test]
-fn a_handshake_is_that_of_the_rfc() {
+fn h08_a_handshake_is_that_of_the_rfc() {
     let (gateway, _simulator) = GATEWAY.with_upstream("");
     let handshake = |lines: &str| {
         let mut connection = Connection::open(gateway.address());
