@@ -90,10 +90,17 @@ fn a_response_is_continued_on_its_connection() {
 
     let mut other = Socket::open(&gateway, CLIENT_KEY);
     let refused = other.refused(&next);
+    // As in https://developers.openai.com/api/docs/guides/websocket-mode.
+    let id = first["id"].as_str().unwrap();
+    let error = json!({
+        "type": "invalid_request_error",
+        "code": "previous_response_not_found",
+        "message": format!("Previous response with id '{id}' not found."),
+        "param": "previous_response_id",
+    });
     assert_eq!(
-        (&refused["status"], &refused["error"]["code"]),
-        (&json!(400), &json!("previous_response_not_found")),
-        "{refused}"
+        refused,
+        json!({"type": "error", "status": 400, "error": error})
     );
     next["previous_response_id"] = Value::Null;
     other.turn(&next);

@@ -9,6 +9,7 @@ use gateway::exchange::refusal::Refusal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use wire::lenient::Text;
 use wire::{ApiError, ErrorKind, Path, Violations};
 
 /// The stream of a connection that a response belongs to: a name, or the one without a name.
@@ -57,6 +58,18 @@ struct ErrorEvent<'a, E> {
 struct ErrorBody<'a> {
     #[serde(borrow)]
     error: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct CodeBody<'a> {
+    #[serde(borrow)]
+    error: CodeView<'a>,
+}
+
+#[derive(Deserialize)]
+struct CodeView<'a> {
+    #[serde(borrow, default)]
+    code: Text<'a>,
 }
 
 #[derive(Default, Deserialize)]
@@ -149,6 +162,12 @@ pub(crate) fn refused(lane: &Lane, status: u16, body: &[u8]) -> String {
         Ok(ErrorBody { error }) => error_event(lane, status, error),
         Err(_) => error(lane, &ApiError::server_error()),
     }
+}
+
+/// True for the body of an error that says that the continued response is unknown.
+pub(crate) fn is_about_previous(body: &[u8]) -> bool {
+    let body = serde_json::from_slice::<CodeBody<'_>>(body);
+    body.is_ok_and(|body| body.error.code.get() == Some("previous_response_not_found"))
 }
 
 fn error_event(lane: &Lane, status: u16, error: impl Serialize) -> String {

@@ -15,6 +15,7 @@ use gateway::state::GatewayState;
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Collected, Full, Limited};
 use policy::clock;
+use response_store::stored_input::no_response;
 use responses::{Echo, Encoder, Finish, Head, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -163,7 +164,12 @@ impl Running {
         } else {
             let body = Limited::new(body, MAX_ERROR).collect().await;
             let body = body.map(Collected::to_bytes).unwrap_or_default();
-            let refused = event::refused(&running.turn.lane, head.status.as_u16(), &body);
+            let Turn { lane, before, .. } = &running.turn;
+            let refused = match before.id().filter(|_| event::is_about_previous(&body)) {
+                // The gateway's own sentence would be about its store.
+                Some(id) => event::error(lane, &no_response(id)),
+                None => event::refused(lane, head.status.as_u16(), &body),
+            };
             running.ready.messages.push_back(refused);
         }
         running
