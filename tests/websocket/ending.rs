@@ -130,6 +130,32 @@ fn c01_a_client_answers_pings() {
     assert_eq!(silent.close_code(), 1006);
 }
 
+/// Messages that are not complete take memory of the budget for bodies. Without any left, a connection
+/// ends with the code of a service that is overloaded.
+#[test]
+fn l06_unfinished_messages_share_the_memory_for_bodies() {
+    let simulator = Simulator::honest().unwrap();
+    let limits = "json_body = \"64KiB\"\nedit_body = \"64KiB\"\nbody_memory = \"64KiB\"";
+    let gateway = gateway(&simulator, limits, "");
+    let begin = || {
+        let mut socket = Socket::open(&gateway, CLIENT_KEY);
+        let payload = Bytes::from(vec![b' '; 40 << 10]);
+        let part = Frame::message(payload, OpCode::Data(Data::Text), false);
+        // It may be refused before it is sent completely.
+        let _ = socket.raw().send(Message::Frame(part));
+        socket
+    };
+    let mut first = begin();
+    first.raw().send(Message::Ping(Bytes::new())).unwrap();
+    assert!(matches!(first.raw().read().unwrap(), Message::Pong(_)));
+    assert_eq!(begin().close_code(), 1013);
+    drop(first);
+    await_reason(&gateway, "done");
+    // Its memory is free again.
+    let long = ask(Protocol::Responses, "chat", &" ".repeat(40 << 10), true);
+    Socket::open(&gateway, CLIENT_KEY).turn(&long);
+}
+
 #[test]
 fn an_idle_connection_is_closed() {
     let simulator = Simulator::honest().unwrap();
