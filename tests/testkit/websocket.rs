@@ -24,6 +24,10 @@ impl Socket {
     }
 
     /// Opens a connection with these headers, or returns the response that refuses it.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "a client of the gateway, in a test"
+    )]
     pub fn try_open(
         address: SocketAddr,
         headers: &[(&'static str, &str)],
