@@ -40,7 +40,7 @@ const LAYERS: &[LayerCrate] = &[
     layer(6, "config", Use(CONFIG)),
     layer(6, "simulator", UseBelow(4)),
     layer(6, "answer", Use("engine relay translate upstream vendor")),
-    layer(5, "upstream", Use("engine net")),
+    layer(5, "upstream", Use("coding engine net")),
     layer(5, "fetch", Use("net picture")),
     layer(4, "text-engine", Use("engine picture wire")),
     layer(4, "image-engine", Use("engine picture wire")),
@@ -62,13 +62,14 @@ const LAYERS: &[LayerCrate] = &[
     layer(1, "picture", Use("")),
     layer(0, "wire", Use("")),
     layer(0, "sse", Use("")),
+    layer(0, "coding", Use("")),
     layer(0, "console", Use("")),
 ];
 
 const LISTEN: &str = "admin gateway policy telemetry websocket";
 const ADMIN: &str = "accounting auth catalog chat config console engine field-map gateway images lease messages net policy \
                            quota response-store responses sse telemetry translate upstream vendor wire";
-const GATEWAY: &str = "answer auth catalog chat config engine fetch field-map images messages net policy quota relay \
+const GATEWAY: &str = "answer auth catalog chat coding config engine fetch field-map images messages net policy quota relay \
                              response-store responses sse telemetry translate upstream vendor wire";
 const POLICY: &str =
     "accounting auth catalog config engine lease quota relay translate upstream vendor wire";

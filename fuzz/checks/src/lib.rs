@@ -7,6 +7,7 @@
 pub mod auth_header;
 pub mod chat_events;
 pub mod chat_request;
+pub mod content_coding;
 pub mod data_url;
 pub mod fetch_address;
 pub mod images_events;
@@ -31,6 +32,7 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("auth_header", auth_header::check),
     ("chat_events", chat_events::check),
     ("chat_request", chat_request::check),
+    ("content_coding", content_coding::check),
     ("data_url", data_url::check),
     ("fetch_address", fetch_address::check),
     ("images_events", images_events::check),
