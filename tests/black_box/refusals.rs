@@ -335,20 +335,6 @@ fn stored_files_and_text_models_on_image_endpoints_are_refused() {
     );
 }
 
-/// A compressed body is refused with 415, and is never decompressed.
-#[test]
-fn l11_compressed_bodies_are_refused_with_the_reason() {
-    let server = GATEWAY.shared();
-    let request = Request::post_bytes("/v1/responses", b"\x1f\x8b")
-        .bearer(TEXT)
-        .header("content-encoding", "gzip");
-    let response = request.send(server.address());
-    assert_eq!(
-        (response.status, &response.json()["error"]["code"]),
-        (415, &json!("unsupported_media_type"))
-    );
-}
-
 #[test]
 fn a_failing_request_does_not_disturb_its_neighbours() {
     let server = GATEWAY.shared();

@@ -10,6 +10,7 @@
 mod auth;
 mod bounds;
 mod certificates;
+mod compressed;
 mod curl;
 mod forms;
 mod framing;

@@ -116,6 +116,7 @@ const HEADERS: &[&str] = &[
     "anthropic-dangerous-direct-browser-access",
     "anthropic-version",
     "authorization",
+    "content-encoding",
     "content-type",
     "idempotency-key",
     "openai-beta",

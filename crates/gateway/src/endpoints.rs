@@ -13,11 +13,13 @@ use std::borrow::Cow;
 
 use auth::Entry;
 use bytesize::ByteSize;
+use coding::Coding;
 use config::bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
-use http::{HeaderMap, Request};
+use http::{HeaderMap, HeaderValue, Request};
 
 use crate::exchange::body::ClientBody;
+use crate::exchange::body::budget::Share;
 use crate::exchange::body::upload::{Incoming, Upload};
 use crate::exchange::refusal::Refusal;
 use crate::state::GatewayState;
@@ -29,43 +31,45 @@ async fn json_body(
     state: &GatewayState,
     key: &Entry,
 ) -> Result<Upload, Refusal> {
-    let limit = bytes(limit);
-    check_length(request.headers(), limit)?;
-    let media_type = media_type(request.headers())?;
+    let (head, body) = request.into_parts();
+    let share = state.budget.share(&key.name);
+    let incoming = incoming(&head.headers, body, limit, state, share)?;
+    let media_type = media_type(&head.headers);
     if !is_json(&media_type) {
         return Err(Refusal::media_type(JSON, &media_type));
     }
-    let share = state.budget.share(&key.name);
-    Incoming::new(request.into_body(), limit, &state.limits, share)
-        .collect()
-        .await
+    incoming.collect().await
 }
 
-/// Refuses a body whose `Content-Length` is over the limit, before any of it is read.
-fn check_length(headers: &HeaderMap, limit: usize) -> Result<(), Refusal> {
-    let declared = headers
-        .get(CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if declared.is_some_and(|length| length > limit as u64) {
-        Err(Refusal::too_large())
-    } else {
-        Ok(())
+/// Prepares to read a body, which may be compressed, into its `share` of the memory. `limit` is for the
+/// body as it is sent, and for the decoded one. Refuses a `Content-Length` over it before any of the body
+/// is read.
+fn incoming<B: ClientBody>(
+    headers: &HeaderMap,
+    body: B,
+    limit: ByteSize,
+    state: &GatewayState,
+    share: Share,
+) -> Result<Incoming<B>, Refusal> {
+    let limit = bytes(limit);
+    let length = headers.get(CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if length.is_some_and(|length| length > limit as u64) {
+        return Err(Refusal::too_large());
     }
+    let codings = headers.get_all(CONTENT_ENCODING).iter();
+    let coding = Coding::of(codings.map(HeaderValue::as_bytes))
+        .map_err(|_| Refusal::content_encoding(coding::ACCEPTED))?;
+    Ok(Incoming::new(body, limit, &state.limits, share).with_coding(coding))
 }
 
 /// Returns the media type of the body in lower case; JSON if the request has no `Content-Type`.
-/// Refuses a compressed body.
-fn media_type(headers: &HeaderMap) -> Result<Cow<'_, str>, Refusal> {
-    if let Some(coding) = headers.get(CONTENT_ENCODING)
-        && !coding.as_bytes().eq_ignore_ascii_case(b"identity")
-    {
-        return Err(Refusal::content_encoding());
-    }
+fn media_type(headers: &HeaderMap) -> Cow<'_, str> {
     let Some(value) = headers.get(CONTENT_TYPE) else {
-        return Ok(JSON.into());
+        return JSON.into();
     };
     if value == JSON {
-        return Ok(JSON.into());
+        return JSON.into();
     }
     let media_type = value
         .to_str()
@@ -74,12 +78,10 @@ fn media_type(headers: &HeaderMap) -> Result<Cow<'_, str>, Refusal> {
         .next()
         .unwrap_or_default();
     let media_type = media_type.trim();
-    Ok(
-        match media_type.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            true => media_type.to_ascii_lowercase().into(),
-            false => media_type.into(),
-        },
-    )
+    match media_type.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        true => media_type.to_ascii_lowercase().into(),
+        false => media_type.into(),
+    }
 }
 
 fn is_json(media_type: &str) -> bool {

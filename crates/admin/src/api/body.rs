@@ -20,8 +20,9 @@ pub(crate) async fn read(
     headers: &HeaderMap,
     state: &GatewayState,
 ) -> Result<bytes::Bytes, Failure> {
-    if headers.contains_key(http::header::CONTENT_ENCODING) {
-        return Err(Refusal::content_encoding().into());
+    let mut codings = headers.get_all(http::header::CONTENT_ENCODING).iter();
+    if codings.any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        return Err(Refusal::content_encoding("identity").into());
     }
     let share = state.budget.share(SHARE);
     let read = Incoming::new(body, MAX_BODY, &state.limits, share).collect();

@@ -47,6 +47,7 @@ pub(super) fn response(kind: ErrorKind, error: &Value, allow: &str) -> Value {
     let shared: &[_] = match kind {
         ErrorKind::Authentication => &[("WWW-Authenticate", "WwwAuthenticate")],
         ErrorKind::TooLarge | ErrorKind::Upstream => &[SHOULD_RETRY],
+        ErrorKind::UnsupportedMediaType => &[("Accept-Encoding", "AcceptEncoding")],
         ErrorKind::RateLimit => &[RETRY_AFTER_MS, RETRY_AFTER],
         ErrorKind::Unavailable | ErrorKind::Overloaded => {
             &[SHOULD_RETRY, RETRY_AFTER_MS, RETRY_AFTER]
@@ -112,6 +113,10 @@ pub(super) fn headers() -> Value {
             "required": true,
             "schema": { "type": "string", "const": "Bearer" },
         },
+        "AcceptEncoding": {
+            "description": "The supported content codings, if the coding of the body is not one of them.",
+            "schema": { "type": "string", "const": "zstd, gzip, identity" },
+        },
         "Dropped": {
             "description": "Request fields that were dropped, as the model does not support them; separated by commas.",
             "schema": { "type": "string" },
@@ -142,7 +147,7 @@ fn description(kind: ErrorKind) -> &'static str {
         ErrorKind::TooLarge => "The request body is too large.",
         ErrorKind::TargetTooLong => "The request target is too long.",
         ErrorKind::UnsupportedMediaType => {
-            "The media type of the body is not supported, or the body is compressed."
+            "The media type or the content coding of the body is not supported."
         }
         ErrorKind::UpgradeRequired => "The request asks for a WebSocket.",
         ErrorKind::RateLimit => {

@@ -57,8 +57,11 @@ impl Operation {
             operation["parameters"] = parameters.into();
         }
         if !self.exchange.request.is_empty() {
-            operation["requestBody"] =
-                json!({ "required": true, "content": self.exchange.request });
+            operation["requestBody"] = json!({
+                "description": "It may be compressed, with `Content-Encoding: zstd` or `gzip`.",
+                "required": true,
+                "content": self.exchange.request,
+            });
         }
         operation["responses"] = self.responses(error, responses).into();
         operation

@@ -1,8 +1,10 @@
 //! The errors that are sent before an answer has started, in the shape of the client's protocol.
 
+use coding::DecodeError;
 use engine::EngineError;
 use http::header::{
-    ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER, SEC_WEBSOCKET_VERSION, UPGRADE, WWW_AUTHENTICATE,
+    ACCEPT_ENCODING, ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER, SEC_WEBSOCKET_VERSION, UPGRADE,
+    WWW_AUTHENTICATE,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use policy::clock;
@@ -27,8 +29,8 @@ pub enum Style {
 pub struct Refusal {
     /// The error that the client gets.
     pub error: ApiError,
-    /// The allowed methods, as in the header `Allow`, if the method was not allowed.
-    pub(crate) allow: Option<&'static str>,
+    /// What is accepted instead: the methods for `Allow`, or the codings for `Accept-Encoding`.
+    pub(crate) accepted: Option<&'static str>,
     /// True if the connection is closed after the response, because the rest of the request is not
     /// waited for or cannot be distinguished from the next one.
     pub(crate) closes: bool,
@@ -48,7 +50,7 @@ impl From<ApiError> for Refusal {
         .contains(&error.kind);
         Self {
             error,
-            allow: None,
+            accepted: None,
             closes,
             is_client_gone: false,
             cause: None,
@@ -62,6 +64,16 @@ impl From<EngineError> for Refusal {
         Self {
             cause: cause(&error).map(Into::into),
             ..vendor::api_error(&error).into()
+        }
+    }
+}
+
+/// A body is not what its content coding promises, or is too large when it is decoded.
+impl From<DecodeError> for Refusal {
+    fn from(error: DecodeError) -> Self {
+        match error {
+            DecodeError::TooLarge => Self::too_large(),
+            error => Self::malformed(format!("The request body {error}.")),
         }
     }
 }
@@ -96,7 +108,7 @@ impl Refusal {
         let sentence = format!("Method {method} is not allowed for {path}.");
         let error = ApiError::new(ErrorKind::MethodNotAllowed, "method_not_allowed", sentence);
         Self {
-            allow: Some(allow),
+            accepted: Some(allow),
             ..error.into()
         }
     }
@@ -111,7 +123,7 @@ impl Refusal {
 
     /// The request violates the framing of HTTP/1.1. Its end is in doubt, so nothing is read after
     /// it.
-    pub(crate) fn malformed(sentence: &'static str) -> Self {
+    pub(crate) fn malformed(sentence: impl Into<String>) -> Self {
         let error = ApiError::new(ErrorKind::InvalidRequest, "invalid_value", sentence);
         Self {
             closes: true,
@@ -123,7 +135,7 @@ impl Refusal {
         let sentence = format!("Method {method} is not allowed without a path.");
         let error = ApiError::new(ErrorKind::MethodNotAllowed, "method_not_allowed", sentence);
         Self {
-            allow: Some("GET, POST"),
+            accepted: Some("GET, POST"),
             ..error.into()
         }
     }
@@ -186,16 +198,15 @@ impl Refusal {
         ApiError::new(ErrorKind::UnsupportedMediaType, code, sentence).into()
     }
 
-    /// The body is compressed.
-    pub fn content_encoding() -> Self {
-        let sentence =
-            "Compressed request bodies are not supported; send the body without Content-Encoding.";
-        ApiError::new(
-            ErrorKind::UnsupportedMediaType,
-            "unsupported_media_type",
-            sentence,
-        )
-        .into()
+    /// The body has another content coding than the accepted ones, or several: 415, with the header
+    /// that distinguishes this from a wrong media type (RFC 9110 §15.5.16).
+    pub fn content_encoding(accepted: &'static str) -> Self {
+        let sentence = format!("Content-Encoding must be one of: {accepted}.");
+        let kind = ErrorKind::UnsupportedMediaType;
+        Self {
+            accepted: Some(accepted),
+            ..ApiError::new(kind, "unsupported_media_type", sentence).into()
+        }
     }
 
     pub(crate) fn slow_upload() -> Self {
@@ -390,8 +401,12 @@ impl Refusal {
             let value = if may_help { "true" } else { "false" };
             headers.insert(SHOULD_RETRY, HeaderValue::from_static(value));
         }
-        if let Some(methods) = self.allow {
-            headers.insert(ALLOW, HeaderValue::from_static(methods));
+        if let Some(accepted) = self.accepted {
+            let name = match self.error.kind {
+                ErrorKind::UnsupportedMediaType => ACCEPT_ENCODING,
+                _ => ALLOW,
+            };
+            headers.insert(name, HeaderValue::from_static(accepted));
         }
         if self.closes {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));

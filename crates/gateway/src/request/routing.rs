@@ -266,7 +266,7 @@ mod tests {
             assert_eq!(refusal.error.code, "unknown_url");
         }
         let refusal = Endpoint::of(&Method::PUT, path, || true).unwrap_err();
-        assert_eq!(refusal.allow, Some("GET, DELETE"));
+        assert_eq!(refusal.accepted, Some("GET, DELETE"));
     }
 
     #[test]
@@ -287,7 +287,7 @@ mod tests {
                 let found = Endpoint::of(&method, path, || true);
                 match method.as_str() == allow {
                     true => assert!(found.is_ok()),
-                    false => assert_eq!(found.unwrap_err().allow, Some(allow)),
+                    false => assert_eq!(found.unwrap_err().accepted, Some(allow)),
                 }
             }
         }

@@ -9,11 +9,10 @@ use http::{HeaderMap, Request};
 use images::{Edit, FormFile, Generation, Operation, Rules, Source};
 use wire::{ApiError, ErrorKind, Path};
 
-use crate::endpoints::{check_length, is_json, json_body, media_type};
+use crate::endpoints::{incoming, is_json, json_body, media_type};
 use crate::exchange::body::ClientBody;
 use crate::exchange::body::budget::Share;
 use crate::exchange::body::form;
-use crate::exchange::body::upload::Incoming;
 use crate::exchange::refusal::Refusal;
 use crate::request::image_urls;
 use crate::state::{Caller, GatewayState};
@@ -85,7 +84,7 @@ pub(super) async fn generation(
 }
 
 pub(super) fn is_form(headers: &HeaderMap) -> bool {
-    media_type(headers).is_ok_and(|media_type| media_type == FORM)
+    media_type(headers) == FORM
 }
 
 /// Reads and validates an edit request.
@@ -94,16 +93,11 @@ pub(super) async fn edit(
     caller: &Caller<'_>,
 ) -> Result<ParsedRequest, Refusal> {
     let state = caller.state;
-    let limit = bytes(state.limits.edit_body);
-    check_length(request.headers(), limit)?;
-    let media_type = media_type(request.headers())?.into_owned();
-    let content_type = request
-        .headers()
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .map(str::to_owned);
+    let (head, body) = request.into_parts();
     let share = state.budget.share(&caller.key.name);
-    let incoming = Incoming::new(request.into_body(), limit, &state.limits, share.clone());
+    let limit = state.limits.edit_body;
+    let incoming = incoming(&head.headers, body, limit, state, share.clone())?;
+    let media_type = media_type(&head.headers);
     let mut json = None;
     let edit = if is_json(&media_type) {
         let body = incoming.collect().await?.bytes;
@@ -112,7 +106,9 @@ pub(super) async fn edit(
         json = Some(body);
         edit
     } else if media_type == FORM {
-        let boundary = form::boundary(&content_type.unwrap_or_default())?;
+        let content_type = head.headers.get(CONTENT_TYPE);
+        let content_type = content_type.and_then(|value| value.to_str().ok());
+        let boundary = form::boundary(content_type.unwrap_or_default())?;
         form::read(boundary, incoming, &state.limits).await?
     } else {
         return Err(Refusal::media_type(

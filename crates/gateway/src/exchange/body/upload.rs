@@ -8,9 +8,11 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
+use coding::{Coding, Decoder};
 use config::Limits;
 use http_body::{Body, Frame};
 use http_body_util::BodyExt;
+use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, timeout_at};
 
 use super::budget::Share;
@@ -27,6 +29,15 @@ pub struct Upload {
 
 /// A request body that is read chunk by chunk.
 pub struct Incoming<B> {
+    source: Source<B>,
+    /// The decoder of a compressed body, until its end.
+    decoder: Option<Decoder>,
+    /// The share of the budget, which grows while the body is read.
+    pub(crate) share: Share,
+}
+
+/// A body as it is received.
+struct Source<B> {
     body: Pin<Box<B>>,
     left: usize,
     idle: Duration,
@@ -38,8 +49,6 @@ pub struct Incoming<B> {
     /// The time over which the rate is measured: bytes sent before it do not count.
     window: Duration,
     deadline: Instant,
-    /// The share of the budget, which grows while the body is read.
-    pub(crate) share: Share,
 }
 
 impl<B: Body<Data = Bytes, Error: Error>> Incoming<B> {
@@ -47,7 +56,7 @@ impl<B: Body<Data = Bytes, Error: Error>> Incoming<B> {
     /// start now.
     pub fn new(body: B, limit: usize, limits: &Limits, share: Share) -> Self {
         let now = Instant::now();
-        Self {
+        let source = Source {
             body: Box::pin(body),
             left: limit,
             idle: limits.body_idle,
@@ -55,13 +64,67 @@ impl<B: Body<Data = Bytes, Error: Error>> Incoming<B> {
             rate: limits.body_rate.as_u64().max(1),
             window: limits.body_grace,
             deadline: now + limits.body_timeout,
+        };
+        Self {
+            source,
+            decoder: None,
             share,
         }
     }
 
-    /// Reads the next chunk; `None` at the end. Returns 413 over the limit, 408 on a timeout, 503
-    /// if the budget is exhausted, and 400 if the body is truncated.
+    /// Decodes the body while it is read. The limit then also applies to the decoded body.
+    pub(crate) fn with_coding(self, coding: Option<Coding>) -> Self {
+        let decoder = coding.map(|coding| Decoder::new(coding, self.source.left));
+        Self { decoder, ..self }
+    }
+
+    /// Reads the next chunk, decoded; `None` at the end. Returns 413 over the limit, 408 on a timeout,
+    /// 503 if the budget is exhausted, and 400 if the body is truncated or cannot be decoded.
     pub(crate) async fn next_chunk(&mut self) -> Result<Option<Bytes>, Refusal> {
+        while let Some(decoder) = &mut self.decoder {
+            // The decoder counts too. It takes more once it has read how much it needs.
+            let memory = decoder.memory();
+            let piece = decoder.next_piece()?;
+            self.share.grow(decoder.memory() - memory)?;
+            if let Some(piece) = piece {
+                self.share.grow(piece.len())?;
+                // All pieces of a chunk are at hand.
+                consume_budget().await;
+                return Ok(Some(piece));
+            }
+            if let Some(chunk) = self.source.next_chunk().await? {
+                decoder.push(chunk);
+            } else {
+                decoder.finish()?;
+                self.share.shrink(decoder.memory());
+                self.decoder = None;
+            }
+        }
+        let chunk = self.source.next_chunk().await?;
+        self.share.grow(chunk.as_ref().map_or(0, Bytes::len))?;
+        Ok(chunk)
+    }
+
+    /// Reads the complete body. Returns the same errors as `Incoming::next_chunk`.
+    pub async fn collect(mut self) -> Result<Upload, Refusal> {
+        let declared = self.source.body.size_hint().exact();
+        let declared = declared.filter(|_| self.decoder.is_none());
+        let declared = declared.and_then(|length| usize::try_from(length).ok());
+        let declared = declared.filter(|length| *length <= self.source.left);
+        let mut pieces = Pieces::expecting(declared);
+        while let Some(chunk) = self.next_chunk().await? {
+            pieces.push(chunk);
+        }
+        Ok(Upload {
+            bytes: pieces.join(),
+            share: self.share,
+        })
+    }
+}
+
+impl<B: Body<Data = Bytes, Error: Error>> Source<B> {
+    /// Receives the next chunk; `None` at the end. Returns the errors of [`Incoming::next_chunk`].
+    async fn next_chunk(&mut self) -> Result<Option<Bytes>, Refusal> {
         while !self.body.is_end_stream() {
             let frame = match self.frame_at_hand().await {
                 Some(frame) => frame,
@@ -80,7 +143,6 @@ impl<B: Body<Data = Bytes, Error: Error>> Incoming<B> {
                 .left
                 .checked_sub(chunk.len())
                 .ok_or_else(Refusal::too_large)?;
-            self.share.grow(chunk.len())?;
             if !self.body.is_end_stream() {
                 let paid = Duration::from_secs_f64(chunk.len() as f64 / self.rate as f64);
                 self.due = (self.due + paid).min(Instant::now() + self.window);
@@ -105,20 +167,6 @@ impl<B: Body<Data = Bytes, Error: Error>> Incoming<B> {
             }
         })
         .await
-    }
-
-    /// Reads the complete body. Returns the same errors as `Incoming::next_chunk`.
-    pub async fn collect(mut self) -> Result<Upload, Refusal> {
-        let declared = self.body.size_hint().exact();
-        let declared = declared.and_then(|length| usize::try_from(length).ok());
-        let mut pieces = Pieces::expecting(declared.filter(|length| *length <= self.left));
-        while let Some(chunk) = self.next_chunk().await? {
-            pieces.push(chunk);
-        }
-        Ok(Upload {
-            bytes: pieces.join(),
-            share: self.share,
-        })
     }
 }
 
@@ -191,11 +239,21 @@ mod tests {
         limit: usize,
         budget: &Budget,
     ) -> Result<Bytes, &'static str> {
+        decoded(body, None, limit, budget).await
+    }
+
+    async fn decoded(
+        body: impl Body<Data = Bytes, Error: Error>,
+        coding: Option<Coding>,
+        limit: usize,
+        budget: &Budget,
+    ) -> Result<Bytes, &'static str> {
         let limits = Limits {
             body_idle: Duration::from_secs(1),
             ..Limits::default()
         };
         let upload = Incoming::new(body, limit, &limits, budget.share("key"))
+            .with_coding(coding)
             .collect()
             .await;
         upload
@@ -219,6 +277,68 @@ mod tests {
             Err("request_too_large")
         );
     }
+
+    /// The limit is for the encoded and for the decoded body, and is exact for both.
+    #[tokio::test(start_paused = true)]
+    async fn the_limit_is_for_the_decoded_body_too() {
+        let budget = budget(16 << 20);
+        let zstd = || Script(vec![ZSTD_HI], false);
+        for (limit, expected) in [
+            (15, Ok(Bytes::from("hi"))),
+            (14, Err("request_too_large")),
+            (1, Err("request_too_large")),
+        ] {
+            let read = decoded(zstd(), Some(Coding::Zstd), limit, &budget).await;
+            assert_eq!(read, expected, "{limit}");
+        }
+        let bomb = |limit| {
+            decoded(
+                Script(vec![ZSTD_256_KIB], false),
+                Some(Coding::Zstd),
+                limit,
+                &budget,
+            )
+        };
+        assert_eq!(
+            bomb(256 << 10).await.map(|bytes| bytes.len()),
+            Ok(256 << 10)
+        );
+        assert_eq!(bomb((256 << 10) - 1).await, Err("request_too_large"));
+    }
+
+    /// The decoder and what it has decoded count toward the budget, and the decoder no longer once the
+    /// body is complete.
+    #[tokio::test(start_paused = true)]
+    async fn decoded_bytes_take_the_budget() {
+        let limits = Limits::default();
+        let upload = |budget: &Budget| {
+            Incoming::new(
+                Script(vec![ZSTD_256_KIB], false),
+                1 << 20,
+                &limits,
+                budget.share("key"),
+            )
+            .with_coding(Some(Coding::Zstd))
+            .collect()
+        };
+        let of_decoder = budget(256 << 10);
+        assert_eq!(
+            upload(&of_decoder).await.unwrap_err().error.code,
+            "service_unavailable"
+        );
+        // The window has 2 MiB (RFC 8878 §3.1.1.1.2).
+        let budget = budget(3 << 20);
+        let held = upload(&budget).await.unwrap();
+        assert_eq!(held.bytes.len(), 256 << 10);
+        let other = budget.share("key");
+        other.grow((3 << 20) - (256 << 10)).unwrap();
+        assert!(other.grow(1).is_err());
+    }
+
+    /// `hi` with a checksum: `printf hi | zstd`, and a window of 8 MiB.
+    const ZSTD_HI: &[u8] = b"\x28\xb5\x2f\xfd\x04\x68\x11\0\0hi\xfa\x38\x26\xea";
+    /// Two blocks that repeat a space 128 Ki times (RFC 8878 §3.1.1.2), in a frame with a window of 2 MiB.
+    const ZSTD_256_KIB: &[u8] = b"\x28\xb5\x2f\xfd\0\x58\x02\0\x10\x20\x03\0\x10\x20";
 
     #[tokio::test(start_paused = true)]
     async fn a_body_that_stalls_is_given_up() {

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use catalog::Catalog;
+use coding::Coding;
 use engine::Rejection;
 use http::Method;
 use http_body_util::BodyExt as _;
@@ -196,7 +197,14 @@ fn refusals() -> Vec<Case> {
             "wrong_content_type",
             Refusal::media_type("application/json", "text/plain"),
         ),
-        Case::of("compressed_body", Refusal::content_encoding()),
+        Case::of(
+            "compressed_body",
+            Refusal::content_encoding(coding::ACCEPTED),
+        ),
+        Case::of(
+            "undecodable_body",
+            Refusal::from(DecodeError::Incomplete(Coding::Gzip)),
+        ),
         Case::of("slow_upload", Refusal::slow_upload()),
         Case::of("timeout_of_upstream", Refusal::timeout()),
         Case::of("no_memory_for_body", Refusal::overloaded(SECRET)),
