@@ -673,7 +673,7 @@ const STRAYS: [&str; 13] = [
     "huge-head",
     "many-headers",
     "stream-as-text",
-    "gzip",
+    "unknown-coding",
     "wrong-type",
     "missing-delta",
     "huge-index-N",

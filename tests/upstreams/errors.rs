@@ -1,8 +1,11 @@
 //! The tables of errors, for errors that take more than a request: an upstream, a limit, a slow
 //! client, a shutdown.
 
+use std::io::Write as _;
 use std::sync::atomic::Ordering;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Request, Simulator, honest, scenario};
 use testkit::requests::{PROTOCOLS, TEXT_PROTOCOLS, ask, protocol_name};
@@ -533,7 +536,7 @@ fn u24_headers_are_passed_on_with_errors() {
     }
 }
 
-/// A compressed error costs nothing but its message.
+/// A compressed error that cannot be decoded costs nothing but its message.
 #[test]
 fn u24_a_compressed_error_keeps_its_status() {
     let headers = [
@@ -553,6 +556,22 @@ fn u24_a_compressed_error_keeps_its_status() {
                 assert_eq!(got.header("retry-after"), wait, "{status}");
             }
         }
+    }
+}
+
+/// The message of an error in gzip reaches the client.
+#[test]
+fn u24_the_message_of_a_compressed_error_is_read() {
+    let body = br#"{"error":{"message":"it is cold","code":"weather"}}"#;
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(body).unwrap();
+    let packed = encoder.finish().unwrap();
+    let failure = (400, &[("content-encoding", "gzip")][..], &packed[..]);
+    let (gateway, _simulator) = failing(Protocol::Chat, failure, None);
+    for stream in [false, true] {
+        let found: Value = answer(&gateway, Protocol::Chat, stream).json()["error"].clone();
+        assert_eq!(found["message"], "it is cold");
+        assert_eq!(found["code"], "weather");
     }
 }
 

@@ -64,8 +64,8 @@ impl Answer {
 ///
 /// # Errors
 /// The error that any other status stands for. The status alone is enough to report it, so the
-/// timeout for its body is short, and a body that is compressed, fails or is too large counts as
-/// empty.
+/// timeout for its body is short, and a body that cannot be decoded, fails or is too large counts
+/// as empty.
 pub(crate) async fn successful_body(incoming: Incoming) -> Result<IncomingBody, EngineError> {
     let Incoming {
         status,

@@ -49,10 +49,10 @@ fn incoming(
     Incoming {
         status: head.status,
         is_event_stream: head.is_event_stream,
-        is_encoded: head.is_encoded,
+        is_encoded: head.coding.is_err(),
         retry_after: head.retry_delay.map(retry_after::clamp),
         meta: head.meta,
-        body: IncomingBody::new(connection, host, client),
+        body: IncomingBody::new(connection, host, client, head.coding.unwrap_or_default()),
         retry_delay: head.retry_delay,
     }
 }
@@ -63,8 +63,10 @@ fn check(head: &ResponseHead) -> Result<(), Failure> {
     if head.status.is_informational() {
         return rejected(format!("unexpected status {}", head.status));
     }
-    if head.is_encoded && head.status.is_success() {
-        return rejected("unsupported content encoding".to_owned());
+    if let Err(unsupported) = head.coding
+        && head.status.is_success()
+    {
+        return rejected(unsupported.to_string());
     }
     Ok(())
 }

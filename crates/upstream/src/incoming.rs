@@ -6,6 +6,7 @@ use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use coding::{Coding, Decoder};
 use engine::EngineError;
 use http::StatusCode;
 use tokio::runtime::Handle;
@@ -25,8 +26,8 @@ pub struct Incoming {
     /// True if the declared content type is `text/event-stream`. Servers do not always send the
     /// right one.
     pub is_event_stream: bool,
-    /// True if the body has a content coding, so that it cannot be read. Never true for a
-    /// successful response: it would have been rejected.
+    /// True if the body has a content coding that is not supported, so that it cannot be read. Never
+    /// true for a successful response: it would have been rejected.
     pub is_encoded: bool,
     /// `Retry-After` in seconds, clamped to 1 to 3600.
     pub retry_after: Option<u32>,
@@ -38,7 +39,7 @@ pub struct Incoming {
     pub(crate) retry_delay: Option<Duration>,
 }
 
-/// The body of a response, read as it is polled.
+/// The body of a response, read as it is polled, and decoded if it has a content coding.
 ///
 /// It fails with `Timeout` when the next chunk, or of an event stream the next event or comment,
 /// does not arrive within the idle timeout, and with `Truncated` when it ends too early or has
@@ -46,6 +47,8 @@ pub struct Incoming {
 pub struct IncomingBody {
     /// `None` once the body has ended or failed.
     connection: Option<Box<Http1Connection>>,
+    /// The decoder of a body with a content coding, until its end.
+    decoder: Option<Box<Decoder>>,
     host: Arc<Host>,
     idle_timeout: IdleTimeout,
     /// True if it is an event stream: only its reader knows if the upstream is alive.
@@ -58,12 +61,18 @@ pub struct IncomingBody {
 
 impl IncomingBody {
     /// Creates the body of a response to a request of this client.
-    pub(crate) fn new(connection: Box<Http1Connection>, host: Arc<Host>, client: Arc<str>) -> Self {
+    pub(crate) fn new(
+        connection: Box<Http1Connection>,
+        host: Arc<Host>,
+        client: Arc<str>,
+        coding: Option<Coding>,
+    ) -> Self {
         let idle_timeout = IdleTimeout::new(host.idle_timeout);
         let event = host.event_memory.lease(client);
         let is_end = connection.is_end();
         let mut this = Self {
             connection: Some(connection),
+            decoder: coding.map(|coding| Box::new(Decoder::new(coding, usize::MAX))),
             host,
             idle_timeout,
             has_events: false,
@@ -143,6 +152,7 @@ impl IncomingBody {
     /// The number of bytes that are left to be read, if the head has declared it.
     pub fn length(&self) -> Option<u64> {
         match &self.connection {
+            _ if self.decoder.is_some() => None,
             Some(connection) => connection.length(),
             None => Some(0),
         }
@@ -184,6 +194,49 @@ impl IncomingBody {
 
     /// Polls for the next chunk, which is `None` at the end.
     pub fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, EngineError>> {
+        let chunk = match self.decoder {
+            None => ready!(self.poll_received(cx))?,
+            Some(_) => ready!(self.poll_decoded(cx))?,
+        };
+        let length = chunk.as_ref().map_or(0, Bytes::len);
+        match self.remaining.checked_sub(length) {
+            Some(remaining) => self.remaining = remaining,
+            None => {
+                let error = "upstream stream exceeds the size limit";
+                return self.fail(EngineError::Upstream(error.to_owned()));
+            }
+        }
+        Poll::Ready(Ok(chunk))
+    }
+
+    /// Polls for the next piece of a body with a content coding. All that the chunks so far decode to
+    /// is returned before the next one is received.
+    fn poll_decoded(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, EngineError>> {
+        while let Some(decoder) = &mut self.decoder {
+            match decoder.next_piece() {
+                Ok(None) => {}
+                Ok(piece) => return Poll::Ready(Ok(piece)),
+                Err(error) => {
+                    return self.fail(EngineError::Upstream(format!("the response {error}")));
+                }
+            }
+            let chunk = ready!(self.poll_received(cx))?;
+            match (chunk, self.decoder.take()) {
+                (Some(chunk), Some(mut decoder)) => {
+                    decoder.push(chunk);
+                    self.decoder = Some(decoder);
+                }
+                (None, Some(mut decoder)) => decoder
+                    .finish()
+                    .map_err(|error| EngineError::Truncated(format!("the response {error}")))?,
+                (_, None) => break,
+            }
+        }
+        Poll::Ready(Ok(None))
+    }
+
+    /// Polls for the next chunk as it is received.
+    fn poll_received(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, EngineError>> {
         let Some(connection) = &mut self.connection else {
             return Poll::Ready(Ok(None));
         };
@@ -192,13 +245,6 @@ impl IncomingBody {
                 let is_end = connection.is_end();
                 if !self.has_events {
                     self.idle_timeout.reset();
-                }
-                match self.remaining.checked_sub(chunk.len()) {
-                    Some(remaining) => self.remaining = remaining,
-                    None => {
-                        let error = "upstream stream exceeds the size limit";
-                        return self.fail(EngineError::Upstream(error.to_owned()));
-                    }
                 }
                 if is_end {
                     self.finish();
@@ -228,6 +274,7 @@ impl IncomingBody {
     /// Fails the body: closes the connection.
     fn fail<T>(&mut self, error: EngineError) -> Poll<Result<T, EngineError>> {
         self.connection = None;
+        self.decoder = None;
         Poll::Ready(Err(error))
     }
 }

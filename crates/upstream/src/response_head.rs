@@ -2,9 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
+use coding::{Coding, Unsupported};
 use http::{HeaderName, StatusCode};
 
-use crate::headers::IDENTITY;
 use crate::http1::head::Headers;
 use crate::response_meta::ResponseMeta;
 use crate::retry_after;
@@ -14,8 +14,8 @@ pub(crate) struct ResponseHead {
     pub(crate) status: StatusCode,
     /// True if the declared content type is `text/event-stream`.
     pub(crate) is_event_stream: bool,
-    /// True if the content has a coding.
-    pub(crate) is_encoded: bool,
+    /// The coding of the content, if it has one.
+    pub(crate) coding: Result<Option<Coding>, Unsupported>,
     /// `Retry-After` as it was sent.
     pub(crate) retry_delay: Option<Duration>,
     pub(crate) meta: ResponseMeta,
@@ -24,11 +24,10 @@ pub(crate) struct ResponseHead {
 impl ResponseHead {
     /// Reads a head. The headers that `pass` names are kept for the client.
     pub(crate) fn of(status: StatusCode, headers: Headers<'_>, pass: &[HeaderName]) -> Self {
-        let mut codings = headers.all("content-encoding");
         Self {
             status,
             is_event_stream: is_event_stream(headers),
-            is_encoded: codings.any(|coding| coding != IDENTITY.as_bytes()),
+            coding: Coding::of(headers.all("content-encoding")),
             retry_delay: retry_delay(headers),
             meta: ResponseMeta::of(headers, pass),
         }

@@ -239,12 +239,21 @@ fn s13_event_type_is_taken_from_the_data() {
     });
 }
 
-/// A compressed upstream response is answered with 502.
+/// An upstream response in gzip is decoded, with and without a stream.
 #[test]
-fn s14_a_compressed_answer_is_a_bad_gateway() {
+fn s14_a_compressed_answer_is_read() {
     let test = FaultTest::named(GATEWAY, "gzip", PATIENT);
+    test.each(&lanes(), true, Outcome::is_whole).end();
+    let test = FaultTest::named(GATEWAY, "gzip", PATIENT);
+    test.each(&lanes(), false, Outcome::is_whole).end();
+}
+
+/// An upstream response in another coding is answered with 502.
+#[test]
+fn s14_an_answer_in_an_unknown_coding_is_a_bad_gateway() {
+    let test = FaultTest::named(GATEWAY, "unknown-coding", PATIENT);
     test.each(&lanes(), true, Outcome::is_bad_gateway).end();
-    let test = FaultTest::named(GATEWAY, "gzip", PATIENT);
+    let test = FaultTest::named(GATEWAY, "unknown-coding", PATIENT);
     test.each(&lanes(), false, Outcome::is_bad_gateway).end();
 }
 

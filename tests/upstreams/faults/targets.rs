@@ -32,7 +32,7 @@ fn targets_are_asked_in_order() {
                 "status-401",
                 "status-429",
                 "html-200",
-                "gzip",
+                "unknown-coding",
             ] {
                 let (first, second) = (play(fault), Simulator::honest().unwrap());
                 let test = two(&first, second, "", PATIENT);

@@ -103,7 +103,7 @@ const STREAM_FAULTS: &[(&str, bool)] = faults! {
     false: "stream-as-text";
     true: "close-before-head" "reset-before-head" "stall-head" "stall-in-head" "garbage-head";
     false: "huge-head";
-    true: "status-400" "status-401" "status-429" "status-503" "error-200" "html-200" "empty-200" "gzip";
+    true: "status-400" "status-401" "status-429" "status-503" "error-200" "html-200" "empty-200" "unknown-coding";
     false: "reset-after-end" "hold-after-end" "json-for-stream" "json-as-event-stream" "after-end" "two-ends"
         "done-after-end" "two-answers";
 };
@@ -113,6 +113,6 @@ const REPLY_FAULTS: &[(&str, bool)] = faults! {
     false: "huge-head" "many-headers";
     true: "status-400" "status-401" "status-404" "status-422" "status-429" "status-500" "status-503" "status-529"
         "error-200" "html-200" "html-502" "empty-200" "empty-204" "redirect" "content-length-short"
-        "content-length-long" "gzip";
+        "content-length-long" "unknown-coding";
     false: "json-as-event-stream" "reset-after-end" "two-answers";
 };

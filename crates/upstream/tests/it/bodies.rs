@@ -1,11 +1,14 @@
-//! Response bodies: complete, stalled, truncated.
+//! Response bodies: complete, stalled, truncated, encoded.
 
+use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use engine::EngineError;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use network::{Peer, ok, post, send_once, single_host, tcp};
 use sluicegate_upstream::IncomingBody;
 use tokio::sync::{Notify, mpsc};
@@ -62,6 +65,111 @@ async fn bodies_of_all_framings_are_read() {
         );
     }
 }
+
+/// A response with this coding and body, with `Content-Length`, chunked, or until the connection closes.
+fn encoded(coding: &str, body: &[u8]) -> [Vec<u8>; 3] {
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\n");
+    let length = body.len();
+    let chunk =
+        |data: &[u8]| [format!("{length:x}\r\n").as_bytes(), data, b"\r\n0\r\n\r\n"].concat();
+    let chunked = format!("{head}Transfer-Encoding: chunked\r\n\r\n");
+    [
+        [
+            format!("{head}Content-Length: {length}\r\n\r\n").as_bytes(),
+            body,
+        ]
+        .concat(),
+        [chunked.as_bytes(), &chunk(body)].concat(),
+        [format!("{head}\r\n").as_bytes(), body].concat(),
+    ]
+}
+
+/// `Hi.` from the programs `gzip -n` and `zstd`.
+const HI_GZIP: &[u8] = b"\x1f\x8b\x08\0\0\0\0\0\0\x03\xf3\xc8\xd4\x03\0K\xd8!\xe9\x03\0\0\0";
+const HI_ZSTD: &[u8] = b"\x28\xb5\x2f\xfd\x04\x58\x19\x00\x00\x48\x69\x2e\xcb\x1f\x24\x3b";
+
+#[tokio::test]
+async fn an_encoded_body_is_decoded() {
+    for (coding, body) in [("gzip", HI_GZIP), ("x-gzip", HI_GZIP), ("zstd", HI_ZSTD)] {
+        for response in encoded(coding, body) {
+            let decoded = body_of(response.clone()).await.collect(3).await;
+            assert_eq!(decoded.unwrap(), "Hi.", "{coding}");
+            let (chunks, error) = read(body_of(response).await).await;
+            assert!(error.is_none(), "{coding}: {error:?}");
+            assert_eq!(chunks.concat(), b"Hi.");
+        }
+    }
+}
+
+/// The limit is for the decoded body, and a bomb is not decoded beyond it.
+#[tokio::test]
+async fn an_encoded_body_over_the_limit_is_rejected() {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(&vec![b' '; 10 << 20]).unwrap();
+    let bomb = encoder.finish().unwrap();
+    for response in encoded("gzip", &bomb) {
+        let whole = body_of(response.clone()).await.collect(10 << 20).await;
+        assert_eq!(whole.unwrap().len(), 10 << 20);
+        let body = body_of(response.clone()).await;
+        let error = body.collect((10 << 20) - 1).await.unwrap_err();
+        assert!(matches!(error, EngineError::Upstream(_)), "{error}");
+        let (chunks, error) = read(body_of(response).await.at_most(1 << 20)).await;
+        assert!(matches!(error, Some(EngineError::Upstream(_))), "{error:?}");
+        assert!(chunks.concat().len() <= 1 << 20);
+    }
+}
+
+#[tokio::test]
+async fn an_encoded_body_that_is_cut_or_invalid_fails() {
+    for (coding, body) in [("gzip", HI_GZIP), ("zstd", HI_ZSTD)] {
+        for at in 1..body.len() {
+            for response in encoded(coding, &body[..at]) {
+                let error = body_of(response).await.collect(3).await.unwrap_err();
+                assert!(
+                    matches!(error, EngineError::Truncated(_)),
+                    "{coding} at {at}: {error}"
+                );
+            }
+        }
+        for response in encoded(coding, b"{\"text\":\"Hi.\"}") {
+            let (chunks, error) = read(body_of(response).await).await;
+            assert!(chunks.is_empty());
+            assert!(matches!(error, Some(EngineError::Upstream(_))), "{error:?}");
+        }
+    }
+}
+
+/// Each event is decoded when it has arrived: the server sends the next one only after it was read.
+#[tokio::test]
+async fn an_encoded_stream_is_decoded_as_it_comes() {
+    let next = Arc::new(Notify::new());
+    let permit = Arc::clone(&next);
+    let serve = move |_, mut peer: Peer| {
+        let permit = Arc::clone(&permit);
+        async move {
+            peer.request().await;
+            peer.send("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n")
+                .await;
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+            for event in EVENTS {
+                encoder.write_all(event.as_bytes()).unwrap();
+                encoder.flush().unwrap();
+                peer.send(std::mem::take(encoder.get_mut())).await;
+                permit.notified().await;
+            }
+            peer.send(encoder.finish().unwrap()).await;
+        }
+    };
+    let incoming = send_once(&single_host(serve).1, &post("{}")).await.unwrap();
+    let mut body = incoming.body.with_events();
+    for event in EVENTS {
+        assert_eq!(body.chunk().await.unwrap().unwrap(), event);
+        next.notify_one();
+    }
+    assert_eq!(body.chunk().await.unwrap(), None);
+}
+
+const EVENTS: [&str; 3] = ["data: 1\n\n", "data: 2\n\n", "data: [DONE]\n\n"];
 
 /// A body whose declared length is too large fails without waiting for it.
 #[tokio::test(start_paused = true)]

@@ -312,6 +312,9 @@ fn a_body_is_compressed() {
         assert_eq!(answer.header("content-encoding"), Some("gzip"));
         assert_eq!(gunzip(&answer.body), exchange.honest_body());
     }
+    let mut exchange = plain("unknown-coding", Protocol::Chat);
+    let answer = exchange.response();
+    assert_eq!(answer.header("content-encoding"), Some("br"));
 }
 
 /// Decompresses a gzip file with the `gzip` program, which also verifies it.
