@@ -23,8 +23,7 @@ impl Times {
         }
     }
 
-    /// Runs one step between two lines that name it, and records its duration, whether it passes or
-    /// fails.
+    /// Runs one step between two lines that name it, and records its duration even if it fails.
     pub(crate) fn step<T>(&mut self, step: &str, run: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
         println!("\n== {step}");
         let begun = now();
