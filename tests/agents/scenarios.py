@@ -87,7 +87,7 @@ no tools, but reads edits from the text: its runs pass if it writes the files, w
 The model reads a file and edits it twice, with one call in each answer and a thought before each. It refuses a thought
 that is not its own or was changed, with the error of its vendor, and the Chat of DeepSeek refuses calls without the
 thought before them. Codex edits with patches: by its freeform tool `apply_patch`, or for the newer models in a script
-for its freeform tool `exec`, in a namespace. The number of thoughts is that of the last request to the upstream.""",
+for its freeform tool `exec`, in a namespace. The number of thoughts is counted in the last request to the upstream.""",
         upstreams=THINKING,
         models=("coding-agent-thinking",),
         turns=((EDITED,),),

@@ -92,7 +92,7 @@ fn l11_a_bomb_is_refused_at_the_limit() {
     gateway.await_quiet();
 }
 
-/// What a body decodes to, and the window of its decoder, count toward the memory of all bodies, and
+/// A decoded body and the window of its decoder count toward the memory of all bodies, and
 /// are released with it.
 #[test]
 fn l11_decoded_bytes_count_toward_the_memory() {

@@ -291,7 +291,7 @@ fn h07_other_targets_and_methods() {
     }
 }
 
-/// Upgrade requests are ignored on every path but that of Responses, and the bytes that follow are a
+/// Upgrade requests are ignored on every path but `/v1/responses`, and the bytes that follow are a
 /// separate request that needs its own key.
 #[test]
 fn h08_nothing_is_upgraded() {

@@ -48,7 +48,7 @@ pub struct Model {
     /// target of the model has to be a server of the request's protocol.
     #[schemars(default, extend("examples" = [["n"]]))]
     pub allow: BTreeSet<Allowed>,
-    /// Its limits and capabilities, as clients see them. Absent ones are those of `[facts]`.
+    /// Its limits and capabilities, as clients see them. Absent ones come from `[facts]`.
     #[schemars(default)]
     pub facts: Facts,
 }

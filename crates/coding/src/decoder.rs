@@ -146,7 +146,7 @@ impl Decoder {
         has_more || !self.encoded.is_empty()
     }
 
-    /// Decodes the next piece into `self.piece`, which is empty if there is none yet. An error is the
+    /// Decodes the next piece into `self.piece`, which is empty if no piece is complete yet. An error is the
     /// reason.
     fn decode(&mut self) -> Result<(), String> {
         let Self {

@@ -56,7 +56,7 @@ pub struct Config {
     /// The models. Absent: the ten built-in ones.
     pub models: Option<Vec<ModelEntry>>,
     /// The facts of models, by the name that clients or a model server have for each one. The facts
-    /// are those of `models.facts`.
+    /// come from `models.facts`.
     #[schemars(extend("examples" = [{"qwen3-coder": {"max_input_tokens": 262_144}}]))]
     pub facts: BTreeMap<String, Facts>,
     /// The model servers that can be targets of models.

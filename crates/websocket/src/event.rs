@@ -99,7 +99,7 @@ impl ClientEvent {
     /// Returns the stream that the event is for.
     ///
     /// # Errors
-    /// Returns 400 for a name in another form than that of the guide.
+    /// Returns 400 for a name in another form than the guide has.
     pub(crate) fn lane(&self) -> Result<Lane, ApiError> {
         let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
         match self.stream_id.as_deref() {

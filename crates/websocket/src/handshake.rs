@@ -55,7 +55,7 @@ fn accept(sent: &HeaderMap, response: &mut HeaderMap) {
     }
 }
 
-/// Turns the headers of the handshake into those of the requests.
+/// Turns the headers of the handshake into the headers of the requests.
 fn of_requests(mut headers: HeaderMap) -> HeaderMap {
     for name in [
         CONNECTION,

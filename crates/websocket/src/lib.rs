@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 
-// The events of the gateway, and those of clients.
+// The events of the gateway and of its clients.
 mod event;
 
 // The socket, with the bytes of messages that are not complete.

@@ -43,7 +43,7 @@ impl Vendors {
 }
 
 impl Strict {
-    /// Draws a request of a tenth of the faults, from a client whose protocol is that of neither vendor.
+    /// Draws a request of a tenth of the faults, from a client whose protocol neither vendor has.
     pub(super) fn draw(seed: u64, number: u64) -> Option<Self> {
         let dice = &mut Dice::new(!seed, number);
         if !dice.once_in(10) {

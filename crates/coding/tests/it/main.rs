@@ -211,7 +211,7 @@ fn a_bomb_comes_in_pieces() {
     }
 }
 
-/// What the sender has flushed is returned before more arrives.
+/// Bytes that the sender has flushed are returned before more arrives.
 #[test]
 fn flushed_data_does_not_wait() {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());

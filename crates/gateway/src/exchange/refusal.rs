@@ -29,7 +29,7 @@ pub enum Style {
 pub struct Refusal {
     /// The error that the client gets.
     pub error: ApiError,
-    /// What is accepted instead: the methods for `Allow`, or the codings for `Accept-Encoding`.
+    /// The accepted alternatives: the methods for `Allow`, or the codings for `Accept-Encoding`.
     pub(crate) accepted: Option<&'static str>,
     /// True if the connection is closed after the response, because the rest of the request is not
     /// waited for or cannot be distinguished from the next one.

@@ -481,7 +481,7 @@ fn the_table_of_errors_is_complete() {
     assert_eq!(codes, all);
 }
 
-/// What is not the vendor's is listed by name, with its reason. The rest has a source.
+/// Each member of the gateway's own is listed by name, with its reason. All others have a source.
 #[test]
 fn each_literal_has_a_source_or_a_reason() {
     for (name, class) in ERRORS.iter() {
