@@ -64,7 +64,7 @@ fn l11_a_bomb_is_refused_at_the_limit() {
             Asks::Edit | Asks::Form => 24 << 10,
             _ => 16 << 10,
         };
-        let encoders: [(&str, fn(&[u8]) -> Vec<u8>); 3] =
+        let encoders: [(&str, Encode); 3] =
             [("gzip", gzip), ("zstd", zstd), ("zstd", zstd_streamed)];
         for (coding, encode) in encoders {
             let send = |length| coded(road, coding, &encode(&road.body_of(length)));
@@ -297,6 +297,9 @@ fn gzip(body: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
+/// An encoder of whole bodies.
+type Encode = fn(&[u8]) -> Vec<u8>;
+
 /// A frame that declares the length of its content.
 fn zstd(body: &[u8]) -> Vec<u8> {
     let mut encoded = Vec::with_capacity(zstd_safe::compress_bound(body.len()));
@@ -319,7 +322,6 @@ fn zstd_streamed(body: &[u8]) -> Vec<u8> {
     encoder.compress_stream(&mut output, &mut input).unwrap();
     assert_eq!(input.pos(), body.len());
     assert_eq!(encoder.end_stream(&mut output).unwrap(), 0);
-    drop(output);
     encoded
 }
 
