@@ -89,8 +89,13 @@ fn gateway(server: &Simulator, store: &Scratch) -> Gateway {
             r#"["images_generations", "images_edits"]"#,
         ),
     ] {
+        // Servers of Chat Completions have no endpoint of their own that counts.
+        let counts = match protocol {
+            "chat" => "count_tokens = \"responses\"\n",
+            _ => "",
+        };
         config += &format!(
-            "[[upstreams]]\nname = \"{protocol}\"\nprotocol = \"{protocol}\"\nbase_url = \"{}\"\n\
+            "[[upstreams]]\nname = \"{protocol}\"\nprotocol = \"{protocol}\"\nbase_url = \"{}\"\n{counts}\
              [[models]]\nid = \"{model}\"\nfamily = \"{family}\"\nprotocols = {endpoints}\n\
              string_input = true\ntargets = [{{ upstream = \"{protocol}\", model = \"m\" }}]\n",
             server.base_url()

@@ -1,6 +1,10 @@
 //! The response of an upstream, parsed from the bytes that it wrote: a client may only see a
 //! success if this is one.
 
+use std::io::Read as _;
+
+use flate2::read::MultiGzDecoder;
+
 use crate::pipe::Written;
 
 /// A response, delimited by its framing.
@@ -29,7 +33,7 @@ impl UpstreamResponse {
                 .unwrap_or_default();
             // Informational responses precede the final one.
             if !(100..200).contains(&status) {
-                let (body, is_whole) = framed(&head, bytes);
+                let (body, is_whole) = decoded(&head, framed(&head, bytes));
                 return Self {
                     status,
                     body,
@@ -55,17 +59,29 @@ impl UpstreamResponse {
     }
 }
 
+/// The value of a header.
+fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+    head.lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+        .map(str::trim)
+}
+
+/// A body without its content coding, as far as it can be decoded.
+fn decoded(head: &str, (body, is_whole): (Vec<u8>, bool)) -> (Vec<u8>, bool) {
+    if header(head, "content-encoding") != Some("gzip") {
+        return (body, is_whole);
+    }
+    let mut decoded = Vec::new();
+    let read = MultiGzDecoder::new(&body[..]).read_to_end(&mut decoded);
+    (decoded, is_whole && read.is_ok())
+}
+
 /// The body after a head, and whether all of it is there.
 fn framed(head: &str, bytes: &[u8]) -> (Vec<u8>, bool) {
-    let header = |name: &str| {
-        head.lines()
-            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
-            .map(str::trim)
-    };
-    if header("transfer-encoding") == Some("chunked") {
+    if header(head, "transfer-encoding") == Some("chunked") {
         return chunks(bytes);
     }
-    let Some(length) = header("content-length") else {
+    let Some(length) = header(head, "content-length") else {
         return (bytes.to_vec(), true);
     };
     let length = length.parse().unwrap_or_default();

@@ -58,7 +58,8 @@ class Reason:
 
 
 def steps(path: str) -> list[str | int]:
-    return [int(step[1:-1]) if step.startswith("[") else step for step in re.findall(r"\[\d+\]|[^.\[\]]+", path)]
+    """The steps of a path in the form of OpenAI, `input[0].role`, or of Messages, `messages.0.role`."""
+    return [int(step) if step.isdigit() else step for step in re.findall(r"[^.\[\]]+", path)]
 
 
 def at(value: Any, place: Sequence[str | int]) -> Any:

@@ -34,7 +34,9 @@ fn check(config: &Config, arguments: &[&str]) -> (bool, String, String) {
 
 /// The lines about targets that were asked, without the times.
 fn lines(report: &str) -> Vec<String> {
-    let (_, asked) = report.split_once("/v1/images/edits: relayed\n\n").unwrap();
+    let (_, rest) = report.split_once("/v1/images/edits: relayed\n").unwrap();
+    let (note, asked) = rest.split_once("\n\n").unwrap();
+    assert!(note.starts_with("note: clients cannot see "), "{note}");
     let untimed = |line: &str| {
         let words = line.split(' ').filter(|word| word.parse::<u64>().is_err());
         words.collect::<Vec<_>>().join(" ")

@@ -435,7 +435,7 @@ impl Running {
 }
 
 /// The initial size of a buffer of a socket, in bytes.
-const BUFFER: usize = 4096;
+const BUFFER: usize = 2048;
 /// The number of running responses of a connection, as in the guide.
 const MAX_RUNNING: usize = 16;
 /// The number of requests that wait. The guide names no number.

@@ -107,32 +107,19 @@ impl ClientEvent {
             Some(id) if (1..=256).contains(&id.len()) && id.bytes().all(is_of_name) => {
                 Ok(Some(id.into()))
             }
-            Some(_) => Err(invalid(
-                "invalid_stream_id",
-                "The 'stream_id' field must be a non-empty string with at most 256 characters and \
-                 may only contain letters, numbers, underscores, hyphens, and periods.",
-            )
-            .with_param("stream_id")),
+            Some(_) => Err(Refusal::stream_id().error),
         }
     }
 }
 
 /// The error of a stream beyond the number that a connection may have.
 pub(crate) fn too_many_streams() -> ApiError {
-    let sentence = format!(
-        "This WebSocket connection has reached its maximum number of distinct stream IDs \
-         ({MAX_STREAMS}). Reuse an existing stream_id or open a new WebSocket connection."
-    );
-    invalid("websocket_stream_limit_reached", &sentence).with_param("stream_id")
+    Refusal::too_many_streams(MAX_STREAMS).error
 }
 
 /// The error of a connection that is as old as it may become.
 pub(crate) fn too_old(minutes: u64) -> ApiError {
-    let sentence = format!(
-        "Responses websocket connection limit reached ({minutes} minutes). Create a new websocket \
-         connection to continue."
-    );
-    invalid("websocket_connection_limit_reached", &sentence)
+    Refusal::websocket_too_old(minutes).error
 }
 
 /// The error of a request in the background, which has no events to send.

@@ -22,6 +22,7 @@ crate::text_enum! {
         InvalidApiKey = "invalid_api_key",
         InvalidJson = "invalid_json",
         InvalidPrompt = "invalid_prompt",
+        InvalidStreamId = "invalid_stream_id",
         InvalidType = "invalid_type",
         InvalidValue = "invalid_value",
         MethodNotAllowed = "method_not_allowed",
@@ -52,6 +53,8 @@ crate::text_enum! {
         UpstreamError = "upstream_error",
         UpstreamTimeout = "upstream_timeout",
         UsageNotIncluded = "usage_not_included",
+        WebsocketConnectionLimitReached = "websocket_connection_limit_reached",
+        WebsocketStreamLimitReached = "websocket_stream_limit_reached",
     }
 }
 

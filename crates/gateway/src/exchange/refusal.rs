@@ -113,6 +113,36 @@ impl Refusal {
         }
     }
 
+    /// The name of a stream of a WebSocket in another form than [the
+    /// guide](https://developers.openai.com/api/docs/guides/websocket-mode) has: 400.
+    pub fn stream_id() -> Self {
+        let sentence = "The 'stream_id' field must be a non-empty string with at most 256 characters and may \
+                        only contain letters, numbers, underscores, hyphens, and periods.";
+        let error = ApiError::new(ErrorKind::InvalidRequest, "invalid_stream_id", sentence);
+        error.with_param("stream_id").into()
+    }
+
+    /// A stream beyond the number that a WebSocket may have: 400.
+    pub fn too_many_streams(most: usize) -> Self {
+        let sentence = format!(
+            "This WebSocket connection has reached its maximum number of distinct stream IDs ({most}). Reuse an \
+             existing stream_id or open a new WebSocket connection."
+        );
+        let code = "websocket_stream_limit_reached";
+        let error = ApiError::new(ErrorKind::InvalidRequest, code, sentence);
+        error.with_param("stream_id").into()
+    }
+
+    /// A WebSocket that is as old as it may become: 400.
+    pub fn websocket_too_old(minutes: u64) -> Self {
+        let sentence = format!(
+            "Responses websocket connection limit reached ({minutes} minutes). Create a new websocket connection to \
+             continue."
+        );
+        let code = "websocket_connection_limit_reached";
+        ApiError::new(ErrorKind::InvalidRequest, code, sentence).into()
+    }
+
     /// The request asks for a WebSocket that is not offered, or not in the form of RFC 6455. Clients
     /// that can do without one fall back on this status.
     pub fn websocket() -> Self {

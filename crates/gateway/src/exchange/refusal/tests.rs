@@ -34,6 +34,15 @@ impl Case {
         }
     }
 
+    /// An error that only clients of OpenAI's protocols get.
+    fn of_responses(class: &'static str, refusal: Refusal) -> Self {
+        Self {
+            class,
+            openai: Some(refusal),
+            messages: None,
+        }
+    }
+
     fn refusals(&self) -> [(Protocol, Option<&Refusal>); 4] {
         let openai = self.openai.as_ref();
         [
@@ -185,6 +194,9 @@ fn refusals() -> Vec<Case> {
         Case::of("unknown_path", Refusal::not_found(&Method::POST, path)),
         Case::of("wrong_method", Refusal::method(&Method::PUT, path, "GET")),
         Case::of("websocket", Refusal::websocket()),
+        Case::of_responses("name_of_a_websocket_stream", Refusal::stream_id()),
+        Case::of_responses("streams_of_a_websocket", Refusal::too_many_streams(32)),
+        Case::of_responses("age_of_a_websocket", Refusal::websocket_too_old(60)),
         Case::of("malformed_body", Refusal::broken_upload()),
         Case::of("long_target", Refusal::target_too_long()),
         Case::of("missing_key", Refusal::missing_key()),
