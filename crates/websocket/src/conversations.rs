@@ -4,11 +4,13 @@
 //! memory once. The memory of all connections is bounded, and a connection lets go of its oldest
 //! responses first.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use gateway::exchange::body::budget::Share;
 use response_store::stored_input::items;
+use responses::Reasoning;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use wire::Splice;
@@ -49,6 +51,8 @@ pub(crate) struct Continued(Arc<Kept>);
 struct ItemView<'a> {
     #[serde(borrow, rename = "type", default)]
     kind: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    id: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     encrypted_content: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -169,7 +173,7 @@ pub(crate) fn conversation<'a>(
 }
 
 /// True for reasoning that only the server that made it knows: without its own memory, an item with
-/// this id is refused.
+/// this id is refused. The summary of an item that the gateway has translated is the reasoning itself.
 fn is_opaque(item: &str) -> bool {
     let Ok(view) = serde_json::from_str::<ItemView<'_>>(item) else {
         return false;
@@ -178,7 +182,9 @@ fn is_opaque(item: &str) -> bool {
         value.is_none_or(|value| matches!(value.get(), "null" | "\"\"" | "[]"))
     };
     let is_reasoning = view.kind.is_some_and(|kind| kind.get() == "\"reasoning\"");
-    is_reasoning && is_empty(view.encrypted_content) && is_empty(view.content)
+    let is_translated = view.id.is_some_and(|id| id.starts_with(Reasoning::OWN_ID));
+    let is_sealed = !is_empty(view.encrypted_content);
+    is_reasoning && !is_translated && !is_sealed && is_empty(view.content)
 }
 
 /// The number of responses that a connection keeps at most.
@@ -273,10 +279,11 @@ mod tests {
             r#"{"type":"reasoning","id":"rs_2","encrypted_content":"x"}"#,
             r#"{"type":"reasoning","id":"rs_3","encrypted_content":null,"content":[1]}"#,
             r#"{"type":"message"}"#,
+            r#"{"type":"reasoning","id":"rs_sg_1","summary":[{"type":"summary_text","text":"Hm."}]}"#,
         ];
         assert_eq!(
             conversation(br#"{"input":[]}"#, output),
-            [output[1], output[2], output[3]].join(",")
+            output[1..].join(",")
         );
     }
 }
