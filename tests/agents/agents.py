@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class Agent:
     calls_tools: bool = True
     # Whether it compacts only when the session is continued.
     compacts_later: bool = False
+    # Whether it sends its requests over a WebSocket.
+    over_websocket: bool = False
     # The status with which it exits after a history has become too long, even if it has gone on.
     overflow_status: int = 0
 
@@ -60,8 +63,9 @@ class Agent:
         return {"Responses": "responses", "Messages": "messages", "Chat": "chat_completions"}[self.protocol]
 
 
-def codex(turn: Turn) -> Start:
+def codex(turn: Turn, over_websocket: bool = False) -> Start:
     provider = f'base_url = "{turn.gateway}/v1", env_key = "SLUICEGATE_TEXT_KEY", wire_api = "responses"'
+    provider += f", supports_websockets = {str(over_websocket).lower()}"
     settings = [
         'model_provider="gateway"',
         f'model_providers.gateway={{ name = "Gateway", {provider} }}',
@@ -150,6 +154,13 @@ def known_codex(model: str, other: str) -> Agent:
     return Agent(f"codex-{model}", title, "Responses", "codex", codex, models, compacts_later=True, overflow_status=1)
 
 
+def over_websocket(agent: Agent) -> Agent:
+    """Codex with a provider that offers WebSockets."""
+    title = f"{agent.title} over WebSocket"
+    start = partial(codex, over_websocket=True)
+    return replace(agent, name=f"{agent.name}-websocket", title=title, start=start, over_websocket=True)
+
+
 def open_code(package: str, protocol: str, key: str, options: dict[str, object]) -> Agent:
     """OpenCode with one of its packages for model servers, and options for its models."""
     start = opencode(package, key, options)
@@ -180,6 +191,7 @@ AGENTS = [
     known_codex("gpt-5.5", "gpt-5.6-sol"),
     known_codex("gpt-5.6-sol", "gpt-6.2-astra"),
     known_codex("gpt-6.2-astra", "gpt-5.6-sol"),
+    over_websocket(known_codex("gpt-5.6-sol", "gpt-6.2-astra")),
     Agent("claude-code", "Claude Code", "Messages", "claude", claude),
     known_cline("openai-native", "Responses", TEXT_KEY),
     known_cline("anthropic", "Messages", MESSAGES_KEY),

@@ -223,7 +223,10 @@ def requests(agent: Agent, scenario: Scenario, upstreams: tuple[str, ...], log: 
         # The text of a panic is not JSON.
         with suppress(ValueError):
             entries.append(json.loads(line))
-    entries = [entry for entry in entries if isinstance(entry, dict) and entry.get("model") in agent.models]
+    entries = [entry for entry in entries if isinstance(entry, dict)]
+    if any(entry.get("route") == "websocket" for entry in entries) != agent.over_websocket:
+        raise TrialError("a WebSocket was opened" if not agent.over_websocket else "no WebSocket was opened")
+    entries = [entry for entry in entries if entry.get("model") in agent.models]
     refused = [entry for entry in entries if scenario.overflows and entry.get("status") == 400]
     for entry in entries:
         if entry not in refused and (entry.get("outcome") != "completed" or entry.get("route") != agent.route):
