@@ -1,10 +1,10 @@
 //! `cargo xtask ci`: every check that has to pass before a change lands, in the order that finds a
 //! mistake soonest. Each step fails only for a fault in the product, its tests or its pages.
 
-use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use crate::outcome::Outcome;
+use crate::process::Beside;
 use crate::steps::{Selection, Step};
 use crate::tools::MDBOOK;
 use crate::{bench, campaign, deny, dist, faults, layers, listed, process, schemathesis, seed};
@@ -45,11 +45,9 @@ pub(crate) fn run(selection: &Selection) -> Outcome {
     build.args(dist::LEAN.split_whitespace());
     build.args(["--release", "--locked", "--target-dir"]);
     build.arg(dist::lean()?).current_dir(workspace::root());
-    workspace::without_own_package(build.process_group(0));
-    let log = workspace::target()?.join("release-build.log");
-    let mut build = process::start(process::logged(&mut build, &log)?)?;
-    let outcome = selection.run("ci", STEPS);
-    process::end_group(&mut build).and(outcome)
+    workspace::without_own_package(&mut build);
+    let _build = Beside::start("release-build", &mut build)?;
+    selection.run("ci", STEPS)
 }
 
 fn format() -> Outcome {

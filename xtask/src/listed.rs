@@ -95,7 +95,13 @@ pub(crate) fn find<'a>(programs: &'a [Program], id: &str) -> Outcome<&'a Program
 
 /// Every test program of the workspace but xtask's, built if it is not yet.
 pub(crate) fn programs() -> Outcome<Vec<Program>> {
-    let binaries = binaries_metadata()?;
+    binaries_metadata()?;
+    built()
+}
+
+/// The test programs whose places were written before.
+pub(crate) fn built() -> Outcome<Vec<Program>> {
+    let binaries = workspace::target()?.join(METADATA);
     // With the programs that nextest leaves out by default, which run beside it.
     let line = "list --ignore-default-filter --message-format json --binaries-metadata";
     let mut list = NEXTEST.command(line)?;
@@ -109,9 +115,7 @@ pub(crate) fn binaries_metadata() -> Outcome<PathBuf> {
         "list --workspace --exclude xtask --tests --locked --list-type binaries-only \
          --message-format json --cargo-quiet",
     )?;
-    let folder = workspace::target()?.join("nextest");
-    fs::create_dir_all(&folder).at(&folder)?;
-    let file = folder.join("binaries.json");
+    let file = workspace::target()?.join(METADATA);
     fs::write(&file, process::output(&mut list)?).at(&file)?;
     Ok(file)
 }
@@ -120,6 +124,9 @@ fn parse(json: &str) -> Outcome<Vec<Program>> {
     let list: List = serde_json::from_str(json).at("the list of cargo-nextest")?;
     Ok(list.rust_suites.into_values().collect())
 }
+
+/// The file in the target folder with the places of the test programs.
+const METADATA: &str = "test-programs.json";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -75,7 +75,7 @@ enum Task {
     /// Test the gateway in front of another model server, llama-cpp-python
     Interop(Rest),
     /// Test gateways that share limits, keys and usage, with Valkey, Redis and PostgreSQL
-    Shared,
+    Shared(shared::Args),
     /// Build the gateway in release, into target/dist
     Dist(dist::Args),
     /// Download the weights of the embedded text engine into the user's cache
@@ -131,7 +131,7 @@ fn main() -> ExitCode {
         Task::Nightly(selection) => selection.run("nightly", nightly::STEPS),
         Task::Clients(args) => clients::run(args),
         Task::Interop(Rest { args }) => interop::run(args),
-        Task::Shared => shared::run(),
+        Task::Shared(args) => shared::run(args),
         Task::Dist(args) => dist::run(args),
         Task::FetchModel => fetch_model::run(),
         Task::Bench(Rest { args }) => bench::run(args),

@@ -73,7 +73,7 @@ fn chosen(copy: &Copy, args: &Args) -> Outcome<BTreeMap<String, Vec<String>>> {
     let printed = process::output(&mut list)?;
     let mut all: Vec<_> = printed.lines().map(str::to_owned).collect();
     if let Some(shard) = args.shard {
-        all = shard.spread(all);
+        all = shard.of(all);
     }
     let mut crates = BTreeMap::<_, Vec<_>>::new();
     for mutant in all {

@@ -1,16 +1,17 @@
 //! Runs other programs.
 
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use crate::outcome::{At as _, Outcome};
 use crate::times::now;
+use crate::workspace;
 
 /// Runs a command to its end with inherited output; fails if it does not succeed.
 pub(crate) fn run(command: &mut Command) -> Outcome {
@@ -59,34 +60,62 @@ pub(crate) fn start(command: &mut Command) -> Outcome<Child> {
 /// Runs a command to its end, but kills it and all that it has started after `limit`. Returns `None`
 /// in that case.
 pub(crate) fn bounded(command: &mut Command, limit: Duration) -> Outcome<Option<ExitStatus>> {
-    let mut child = start(command.process_group(0))?;
+    let mut child = Killed(start(command.process_group(0))?);
     let begun = now();
     while begun.elapsed() < limit {
-        if let Some(status) = child.try_wait().at(shown(command))? {
+        if let Some(status) = child.0.try_wait().at(shown(command))? {
             return Ok(Some(status));
         }
         thread::sleep(PAUSE);
     }
-    end_group(&mut child)?;
     Ok(None)
 }
 
-/// Ends a child process that leads a process group, and all that it has started.
-pub(crate) fn end_group(child: &mut Child) -> Outcome {
-    let group = format!("-{}", child.id());
-    // This fails if the processes have ended already.
-    let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
-    child.wait().map(drop).at("a process that was killed")
-}
-
-/// A child process, killed when dropped.
+/// A child process, killed when dropped: with all that it has started, if it leads a process group.
 pub(crate) struct Killed(pub(crate) Child);
 
 impl Drop for Killed {
     fn drop(&mut self) {
-        // This fails if the process has ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        if let Ok(None) = self.0.try_wait() {
+            let group = format!("-{}", self.0.id());
+            let mut kill = Command::new("kill");
+            // It fails if there is no such group.
+            let _ = kill
+                .args(["-KILL", "--", &group])
+                .stderr(Stdio::null())
+                .status();
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+}
+
+/// A command that runs beside others, and is killed when dropped.
+pub(crate) struct Beside {
+    name: &'static str,
+    child: Killed,
+    log: PathBuf,
+}
+
+impl Beside {
+    /// Starts a command, whose output goes to a file in the target folder.
+    pub(crate) fn start(name: &'static str, command: &mut Command) -> Outcome<Self> {
+        let log = workspace::target()?.join(format!("{}.log", name.replace("::", "-")));
+        let command = logged(command.stdin(Stdio::null()).process_group(0), &log)?;
+        let child = Killed(start(command)?);
+        println!("'{name}' runs beside the next steps: {}", log.display());
+        Ok(Self { name, child, log })
+    }
+
+    /// Waits for the end of the command and returns its output, or prints it if it has failed.
+    pub(crate) fn output(mut self) -> Outcome<String> {
+        let status = self.child.0.wait().at(self.name)?;
+        let output = fs::read_to_string(&self.log).at(&self.log)?;
+        if !status.success() {
+            print!("{output}");
+            return Err(format!("'{}' ended with {status}", self.name));
+        }
+        Ok(output)
     }
 }
 

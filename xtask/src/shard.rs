@@ -10,14 +10,8 @@ pub(crate) struct Shard {
 }
 
 impl Shard {
-    /// The part of a list. Neighbours stay together.
+    /// The part of a list: every Nth member, so that each part has some of everything.
     pub(crate) fn of<T>(self, all: Vec<T>) -> Vec<T> {
-        let [start, end] = [self.index, self.index + 1].map(|part| part * all.len() / self.count);
-        all.into_iter().take(end).skip(start).collect()
-    }
-
-    /// Every Nth member of a list, so that each part has some of everything.
-    pub(crate) fn spread<T>(self, all: Vec<T>) -> Vec<T> {
         let members = all.into_iter().skip(self.index);
         members.step_by(self.count).collect()
     }
@@ -44,13 +38,9 @@ mod tests {
     #[test]
     fn parts_are_equal_and_whole() {
         let part = |text: &str| text.parse().map(|shard: Shard| shard.of((0..7).collect()));
-        assert_eq!(part("0/3"), Ok(vec![0, 1]));
-        assert_eq!(part("4/3"), Ok(vec![2, 3]));
-        assert_eq!(part("2/3"), Ok(vec![4, 5, 6]));
-        let spread = "1/3"
-            .parse()
-            .map(|shard: Shard| shard.spread((0..7).collect()));
-        assert_eq!(spread, Ok(vec![1, 4]));
+        assert_eq!(part("0/3"), Ok(vec![0, 3, 6]));
+        assert_eq!(part("4/3"), Ok(vec![1, 4]));
+        assert_eq!(part("2/3"), Ok(vec![2, 5]));
         for wrong in ["1/0", "1", "a/2"] {
             assert_eq!(part(wrong), Err("expected K/N, such as 3/28"));
         }

@@ -8,19 +8,34 @@ use std::time::Duration;
 
 use crate::listed;
 use crate::outcome::{At as _, Outcome};
+use crate::process::Beside;
 use crate::times::{Times, now};
 use crate::{fetch_valkey, needs, process, seed, suite, workspace};
 
-/// Builds everything and runs the tests as a task of their own.
-pub(crate) fn run() -> Outcome {
-    let times = &mut Times::of("shared");
-    times.step("build the tests", suite::binaries)?;
-    everything(times)
+/// The command line.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Run the programs of the last test run, without a build
+    #[arg(long)]
+    built: bool,
 }
 
-/// Runs the tests of programs that are built. The last lines name the tests that were left out
-/// because something is not installed; in CI, all but Redis has to be.
-pub(crate) fn everything(times: &mut Times) -> Outcome {
+/// Starts the tests with real servers, which mostly wait, in a process beside other steps. The
+/// programs are built before: a build would replace the gateway that the other steps run.
+pub(crate) fn beside() -> Outcome<Beside> {
+    suite::product()?;
+    let task = std::env::current_exe().at("the path of this task")?;
+    Beside::start("shared", Command::new(task).args(["shared", "--built"]))
+}
+
+/// Builds everything and runs the tests. The last lines name the tests that were left out because
+/// something is not installed; in CI, all but Redis has to be.
+pub(crate) fn run(Args { built }: &Args) -> Outcome {
+    let times = &mut Times::of("shared");
+    if !built {
+        times.step("build the tests", suite::binaries)?;
+        listed::binaries_metadata()?;
+    }
     let redis = needs::configured("SLUICEGATE_REDIS")?.or_else(|| installed(&REDIS_PATHS));
     let faketime = installed(&FAKETIME_PATHS);
     let has_postgres = process::captured(postgres().stderr(Stdio::null())).is_ok();
@@ -33,7 +48,7 @@ pub(crate) fn everything(times: &mut Times) -> Outcome {
     if is_ci(std::env::var_os("CI").as_deref()) {
         required(&missing)?;
     }
-    let programs = listed::programs()?;
+    let programs = listed::built()?;
     let valkey = times.step("Valkey", fetch_valkey::server)?;
     let mut left = LIMIT;
     times.step("leases", || {

@@ -1,13 +1,12 @@
 //! Runs the Rust tests: one build, cargo-nextest for all programs but two, and libtest for these,
 //! whose tests share a gateway or a loaded model in one process.
 
-use std::fs;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::listed::{self, Program};
 use crate::outcome::{At as _, Outcome, no_problems};
-use crate::process::Killed;
+use crate::process::{Beside, Killed};
 use crate::times::Times;
 use crate::tools::NEXTEST;
 use crate::{fetch_model, needs, process, seed, workspace};
@@ -81,46 +80,40 @@ pub(crate) fn ten_runs() -> Outcome {
     let task = std::env::current_exe().at("the path of this program")?;
     let mut neighbour = Command::new(task);
     neighbour.args(["fuzz", "--minutes", FUZZED]);
-    let mut fuzzing = process::start(neighbour.process_group(0))?;
-    let tests = (1..=RUNS).try_for_each(|run| {
+    let mut fuzzing = Killed(process::start(neighbour.process_group(0))?);
+    (1..=RUNS).try_for_each(|run| {
         println!("\n-- run {run} of {RUNS}");
         all(&programs, &[], seed.wrapping_add(run))?;
-        match fuzzing.try_wait() {
+        match fuzzing.0.try_wait() {
             Ok(None) => Ok(()),
             _ => Err(format!("run {run} had no neighbour: fuzzing has ended")),
         }
-    });
-    process::end_group(&mut fuzzing)?;
-    tests
+    })
 }
 
 /// Runs the existing test programs, those that share a process beside nextest.
 fn all(programs: &[Program], filters: &[String], seed: u64) -> Outcome {
-    let mut shared = Vec::new();
+    let mut beside = Vec::new();
     for (id, threads) in SHARED {
         let program = listed::find(programs, id)?;
         if filters.is_empty() || filters.iter().any(|name| program.has(name)) {
-            let log = workspace::target()?.join(format!("nextest/{}.log", id.replace("::", "-")));
             let mut tests = program.command();
-            tests.arg(threads).args(filters).stdin(Stdio::null());
-            let tests = process::logged(prepared(&mut tests, seed), &log)?;
-            println!("{id} runs beside nextest: {}", log.display());
-            shared.push((id, Killed(process::start(tests)?), log));
+            tests.arg(threads).args(filters);
+            beside.push((id, Beside::start(id, prepared(&mut tests, seed))?));
         }
     }
     let outcome = with_nextest(filters, seed);
-    let mut failed = Vec::new();
-    for (id, mut child, log) in shared {
-        let status = child.0.wait().at(id)?;
-        let output = fs::read_to_string(&log).at(&log)?;
-        let summary = output.lines().rfind(|line| line.starts_with("test result"));
-        println!("{id}: {}", summary.unwrap_or(&output));
-        if !status.success() {
-            print!("{output}");
-            failed.push(format!("{id} ended with {status}"));
+    let mut failed = Vec::from_iter(outcome.err());
+    for (id, tests) in beside {
+        match tests.output() {
+            Ok(output) => {
+                let summary = output.lines().rfind(|line| line.starts_with("test result"));
+                println!("{id}: {}", summary.unwrap_or(&output));
+            }
+            Err(error) => failed.push(error),
         }
     }
-    outcome.and(no_problems("tests failed", &failed))
+    no_problems("tests failed", &failed)
 }
 
 /// Runs the existing test programs with nextest, and afterwards the tests of xtask.
