@@ -164,20 +164,27 @@ fn who_does_not_ask_for_sealed_thoughts_gets_none() {
     }
 }
 
-/// Sends a request to a model whose first target fails, and returns the request that the second one
-/// gets and the names of the fields that are lost.
-fn fallen_back(protocol: Protocol, body: &Value) -> (Value, String) {
+/// Starts a gateway whose model "m" has a target that fails and then one that answers, with these
+/// protocols.
+fn with_failing_target(first: Protocol, second: Protocol) -> (Simulator, Simulator, Gateway) {
     let failing = Simulator::start(|_| Play::json(500, &json!({"error": {"message": "No."}})));
-    let (first, second) = (failing.unwrap(), Simulator::honest().unwrap());
+    let (failing, answering) = (failing.unwrap(), Simulator::honest().unwrap());
     let gateway = Config::new("")
-        .keyless("first", protocol, &first.base_url())
-        .keyless("second", protocol, &second.base_url())
+        .keyless("first", first, &failing.base_url())
+        .keyless("second", second, &answering.base_url())
         .model(
             "m",
-            protocol,
+            second,
             r#"[{ upstream = "first" }, { upstream = "second" }]"#,
         )
         .start(GATEWAY);
+    (failing, answering, gateway)
+}
+
+/// Sends a request to a model whose first target fails, and returns the request that the second one
+/// gets and the names of the fields that are lost.
+fn fallen_back(protocol: Protocol, body: &Value) -> (Value, String) {
+    let (first, second, gateway) = with_failing_target(protocol, protocol);
     let response = gateway.ask(protocol, body);
     assert_eq!(response.status, 200, "{}", response.text());
     let lost = response.header("x-sluicegate-dropped").unwrap_or_default();
@@ -244,17 +251,7 @@ fn seals_without_a_mark_reach_the_first_target_of_their_protocol() {
         ),
     ];
     for (protocol, other, body) in cases {
-        let failing = Simulator::start(|_| Play::json(500, &json!({"error": {"message": "No."}})));
-        let (first, second) = (failing.unwrap(), Simulator::honest().unwrap());
-        let gateway = Config::new("")
-            .keyless("first", other, &first.base_url())
-            .keyless("second", protocol, &second.base_url())
-            .model(
-                "m",
-                protocol,
-                r#"[{ upstream = "first" }, { upstream = "second" }]"#,
-            )
-            .start(GATEWAY);
+        let (first, second, gateway) = with_failing_target(other, protocol);
         assert_eq!(gateway.ask(protocol, &body).status, 200);
         let list = if protocol == Protocol::Responses {
             "input"
