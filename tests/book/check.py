@@ -53,7 +53,7 @@ def broken_links(pages: dict) -> Iterator[str]:
 
 def main() -> None:
     build(*sys.argv[1:])
-    # All chapters in one page, whose links are those of the chapters; and the page for absent ones.
+    # All chapters in one page, which repeats their links; and the page for absent ones.
     left_out = {BOOK / "print.html", BOOK / "404.html", BOOK / "toc.html"}
     pages = {file: Page(file) for file in sorted(BOOK.rglob("*.html")) if file not in left_out}
     problems = [*broken_links(pages), *plots.outdated()]

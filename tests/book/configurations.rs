@@ -22,7 +22,7 @@ fn each_configuration_passes_the_check() {
             }
         }
     }
-    assert!(found > 12, "{found} blocks are not those of all pages");
+    assert!(found > 12, "{found} blocks are too few for all pages");
 }
 
 /// Checks a block. A store that is reached over the network is not there: that it is missing has to be

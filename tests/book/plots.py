@@ -56,7 +56,7 @@ def number(text: str) -> float | None:
 
 
 def ratio(row: dict) -> Line | None:
-    """A ratio that has a goal. The goal of a memory is an amount, and that of a disconnect a time."""
+    """A ratio that has a goal. The goal for memory is an amount, and the goal for a disconnect is a time."""
     goal, _, verdict = row["goal"].partition(": ")
     if not verdict or re.search("KiB for|disconnect", row["figure"]):
         return None

@@ -30,7 +30,7 @@ fn each_request_is_answered_and_each_metric_is_described() {
             asked += 1;
         }
     }
-    assert!(asked > 5, "{asked} pages are not those of all protocols");
+    assert!(asked > 5, "{asked} pages are too few for all protocols");
     assert_eq!(
         undescribed(&gateway),
         Vec::<String>::new(),

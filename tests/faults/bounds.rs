@@ -271,7 +271,7 @@ fn l08_descriptors_run_out() {
             .matches("cannot accept connections, retrying")
             .count()
     };
-    await_that("there are none left", || complaints() > 0);
+    await_that("no file descriptor is left", || complaints() > 0);
     let started = now();
     await_that("it has tried a few times more", || complaints() > 4);
     assert!(

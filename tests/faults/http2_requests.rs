@@ -70,7 +70,7 @@ pub(crate) async fn read(response: Response<RecvStream>) -> Result<String, h2::E
     Ok(String::from_utf8(bytes).unwrap())
 }
 
-/// A response without the numbers by which the upstream tells its answers apart.
+/// A response without the numbers that make the upstream's answers differ.
 fn without_numbers(text: &str) -> String {
     let letters = text.chars();
     letters.filter(|letter| !letter.is_ascii_digit()).collect()

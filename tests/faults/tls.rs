@@ -87,7 +87,7 @@ fn tls_is_served_to_clients_that_trust_the_ca() {
     assert_eq!(gateway.sum("sluicegate_requests_total{"), 2.0);
 }
 
-/// ALPN chooses HTTP/2 for clients that offer it, unless it is turned off.
+/// ALPN chooses HTTP/2 for clients that offer it, unless HTTP/2 is turned off.
 #[tokio::test(flavor = "multi_thread")]
 async fn alpn_offers_http2() {
     let authority = Authority::new();

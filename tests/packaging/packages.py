@@ -1,6 +1,6 @@
 """Packs a release with `pack.sh`, and checks the archive, the Debian package, the list of crates and the checksums.
 
-The program in it is that of the image, where this has been built.
+The program in it comes from the image, if the image was built.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def archive() -> None:
 
 
 def debian() -> None:
-    """What is installed, with which modes; and the scripts and completions are read by their shells."""
+    """The installed files and their modes; the scripts and completions are read by their shells."""
     if not shutil.which("dpkg-deb"):
         assert "CI" not in os.environ, "dpkg-deb is not installed"
         print("left out: dpkg-deb is not installed")

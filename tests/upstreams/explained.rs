@@ -255,7 +255,7 @@ fn a_request_that_no_limit_has_seen_names_the_reason() {
     }
 }
 
-/// Nobody without a key can displace the reports of others, and all bad keys are told the same.
+/// Nobody without a key can displace the reports of others, and all bad keys get the same answer.
 #[test]
 fn a_request_without_a_valid_key_is_only_in_the_log() {
     let honest = Simulator::honest().unwrap();

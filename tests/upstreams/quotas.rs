@@ -31,7 +31,7 @@ fn remaining(protocol: Protocol, unit: &str) -> String {
     }
 }
 
-/// Responses within the quota tell the rest of it, and one more request is refused with 429 before
+/// Responses within the quota report the rest of it, and one more request is refused with 429 before
 /// any model is asked, plain and streamed, in the shape of each protocol.
 #[test]
 fn requests_over_the_quota_are_refused_in_their_protocol() {

@@ -290,7 +290,7 @@ fn is_between(found: Duration, least: Duration, most: Duration) -> bool {
 
 #[allow(
     clippy::disallowed_methods,
-    reason = "times are compared with those of what came before and after"
+    reason = "times are compared with the times before and after them"
 )]
 fn now() -> Instant {
     Instant::now()

@@ -319,7 +319,7 @@ mod tests {
         assert!(has_before(folder.path(), 14).unwrap());
         remove_before(folder.path(), 14).unwrap();
         assert_eq!(bases(folder.path()).unwrap(), [8]);
-        // What is missing shows in the position of the part.
+        // The position of the part shows the missing bytes.
         let found = read(folder.path(), 0, 14).unwrap();
         assert_eq!(found, Some(part(8, "three\n", true, None)));
         writer.finish();

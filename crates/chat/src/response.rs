@@ -62,7 +62,7 @@ pub struct ChoiceMessage {
     pub reasoning_content: Option<String>,
     /// The text of the refusal.
     pub refusal: Option<String>,
-    /// The calls that the model made. Some servers send null if there are none.
+    /// The calls that the model made. Some servers send null without any.
     #[serde(
         default,
         deserialize_with = "wire::or_default",

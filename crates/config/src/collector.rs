@@ -26,8 +26,8 @@ pub struct Collector<'a> {
     pub timeout: Duration,
 }
 
-/// Declares a section of settings for exports. Its own settings, with their defaults, are added to those of the
-/// collector, which the sections have in common. With `flatten`, serde would accept unknown keys.
+/// Declares a section of settings for exports. Its own settings, with their defaults, are added to the
+/// collector's, which the sections have in common. With `flatten`, serde would accept unknown keys.
 macro_rules! export_settings {
     (
         $(#[$doc:meta])*

@@ -261,8 +261,8 @@ impl Config {
         Catalog::new(models.collect()).map_err(ConfigError::new)
     }
 
-    /// Returns the facts of a model: its own ones, else those of its name, and else those on which
-    /// clients can rely whichever of its targets answers.
+    /// Returns the facts of a model: its own ones, else the facts of its name, and else the
+    /// facts that hold for each of its targets.
     fn facts_of_model(&self, entry: &ModelEntry) -> Facts {
         let of_target = |target| self.facts_of_target(&entry.model, target);
         let mut targets = entry.targets.iter().map(of_target);

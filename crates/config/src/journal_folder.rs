@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use url::form_urlencoded::byte_serialize;
 
 /// Returns the folder of the journal for a database with this address, in the folder for the state
-/// of this service or user as `variable` of the environment tells.
+/// of this service or user, which `variable` of the environment names.
 ///
 /// The last part of its path is the address: gateways with the same database share a folder, in
 /// which each process has its own, and gateways with another database never send the entries of

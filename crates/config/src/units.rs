@@ -46,7 +46,7 @@ impl Size {
         ByteSize::deserialize(from)
     }
 
-    /// Writes a size in the largest unit of which it is a multiple.
+    /// Writes a size in the largest unit that divides it.
     pub(crate) fn serialize<S: Serializer>(size: &ByteSize, to: S) -> Result<S::Ok, S::Error> {
         let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
         let size = size.as_u64();

@@ -31,7 +31,7 @@ use crate::units::Time;
 
 wire::read_objects!(Upstream, Target);
 
-/// A model server. What it does not set itself comes from its preset, if it has one.
+/// A model server. Settings that are absent come from its preset, if it has one.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct Upstream {

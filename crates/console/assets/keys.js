@@ -67,7 +67,7 @@ export const screen = {
     );
     const loadLimits = loader(
       limits,
-      // Who holds what is known to the store of the limits alone, which may be away.
+      // Only the store of the limits knows the shares of each gateway, and it may be away.
       () =>
         api("GET", "/admin/v1/limits?replicas=true").catch(() => api("GET", "/admin/v1/limits")),
       (answer) => replace(limits, limitBars(answer.limits)),

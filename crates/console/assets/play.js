@@ -15,7 +15,7 @@ const MOST_ROUNDS = 5;
 const MOST_TAPES = 6;
 const NARROW = "(max-width: 60rem)";
 /**
- * What the empty page offers to ask.
+ * The questions that the empty page offers.
  * @type {{ text: string, images?: boolean, tools?: boolean }[]}
  */
 const EXAMPLES = [

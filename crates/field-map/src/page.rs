@@ -85,8 +85,8 @@ with the beginning of the answer. Earlier reasoning is sent to Chat Completions 
 and Messages only with its signature, and if something follows it in its turn; otherwise it is left out (`reasoning`).
 For Messages, instructions in the middle of a conversation move to the front (`system_position`), and new documents that
 are neither PDF nor text are refused. A limit of less than 16 tokens is
-raised for Responses (`max_tokens`). `parallel_tool_calls` is left out for upstreams that do not know it. What the
-servers of a vendor or a model refuse besides is in the [rules of vendors](../../docs/vendor-rules.md).
+raised for Responses (`max_tokens`). `parallel_tool_calls` is left out for upstreams that do not know it. Further
+rules of single vendors and models are in the [rules of vendors](../../docs/vendor-rules.md).
 
 The gateway itself ends an answer at the stop sequences that an upstream does not take: all of them
 for Responses and for the reasoning models of OpenAI, more than four in Chat Completions, and white space in Messages.

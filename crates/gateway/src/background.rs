@@ -37,7 +37,7 @@ pub(crate) struct Uncharged {
     pub(crate) metrics: Arc<Metrics>,
 }
 
-/// The parts of a response that tell its end.
+/// The parts of a response that show how it has ended.
 #[derive(Deserialize)]
 struct ResponseView {
     status: String,

@@ -80,7 +80,7 @@ fn preflight(asked: &HeaderMap, state: &GatewayState) -> Response<Body> {
     response
 }
 
-/// The headers of those that a page wants to send which it may send; `None` if there are none.
+/// The requested headers that a page may send; `None` if it may send no requested header.
 fn allowed_headers(asked: &HeaderMap) -> Option<HeaderValue> {
     let lines = asked.get_all(ACCESS_CONTROL_REQUEST_HEADERS).into_iter();
     let names = lines

@@ -88,7 +88,7 @@ wire::open_structs! {
     pub struct Preview {
         /// The file as base64.
         pub b64_json: String,
-        /// Index of the preview among those of its image, from 0.
+        /// Index of the preview among the previews of its image, from 0.
         pub partial_image_index: u32,
         /// Creation time, in Unix seconds.
         pub created_at: i64,

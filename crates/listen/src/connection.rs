@@ -106,7 +106,7 @@ fn http_connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
         let mut close = pin!(close.fuse());
         let mut is_closing = false;
         let ended = poll_fn(|cx| {
-            // A request that has arrived is read before the connection is told to close.
+            // A request that has arrived is read before the connection is closed.
             let polled = Pin::new(&mut http1).poll(cx);
             if polled.is_ready() || is_closing || close.as_mut().poll(cx).is_pending() {
                 return polled;

@@ -97,11 +97,11 @@ fn builder(state: &GatewayState, streams: &Streams) -> http2::Builder<Streams> {
         // A head is refused with 431 above this size, as over HTTP/1. It also bounds the number of
         // `CONTINUATION` frames.
         .max_header_list_size(u32::try_from(limits.head_bytes()).unwrap_or(u32::MAX))
-        // What a client can send before the gateway reads it: for one body, and for all of a
-        // connection. Bodies are read at once, so the windows bound the speed over long distances.
+        // The bytes that a client can send before the gateway reads them: for one body, and for all of
+        // a connection. Bodies are read at once, so the windows bound the speed over long distances.
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
-        // What may wait in a stream for a client that does not read. More stays in the response body,
+        // The bytes that may wait in a stream for a client that does not read. More stays in the body,
         // which is read only as fast as the client reads.
         .max_send_buf_size(SEND_BUFFER)
         // Streams that a client cancels before they were accepted, and streams that violate the

@@ -122,7 +122,7 @@ wire::open_structs! {
 
     /// The signature of the thinking block.
     pub struct SignatureDelta {
-        /// The complete signature; empty if there is none.
+        /// The complete signature; empty without one.
         pub signature: String,
     }
 

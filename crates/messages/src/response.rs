@@ -77,7 +77,7 @@ wire::open_structs! {
         /// The thinking text.
         pub thinking: String,
         /// Opaque signature of the thinking, by which the model recognizes it in a later turn;
-        /// empty if there is none.
+        /// empty without one.
         #[serde(default)]
         pub signature: String,
     }

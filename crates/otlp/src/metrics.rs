@@ -220,7 +220,7 @@ fn nanoseconds(time: Duration) -> u64 {
 
 /// The beginning of the names of metrics that need a modality.
 const USAGE: &str = "gen_ai_client_inference_usage_";
-/// The metric that tells how requests have failed.
+/// The metric of failed requests, by error.
 const REQUEST_DURATION: &str = "gen_ai_server_request_duration_seconds";
 
 #[cfg(test)]

@@ -258,7 +258,7 @@ impl Target {
         window: None,
     };
 
-    /// False if the window of this target is known not to be larger than that of `other`, which has
+    /// False if this target is known to have no larger window than `other`, which has
     /// refused a prompt as too long for its context of `limit` tokens.
     pub fn may_be_larger(&self, other: &Self, limit: Option<u64>) -> bool {
         let refused = other.window.or(limit);

@@ -56,7 +56,7 @@ wire::text_enum! {
         /// been recorded, so a caller that accepts such events may continue with the next one.
         UnknownType = "an event of a type that the grammar does not define",
         Sequence = "a missing or unexpected sequence number",
-        Identity = "a response whose id differs from that of the first event",
+        Identity = "a response whose id differs from the id of the first event",
         Opening = "a missing, repeated or non-empty opening event",
         Status = "a status that does not match its event",
         /// An item that is added before its predecessor is done, after an incomplete item, at the
@@ -70,7 +70,7 @@ wire::text_enum! {
         Stray = "an event for an item or part that is not open",
         Text = "a text that differs from the concatenation of its deltas",
         Unclosed = "a terminal event while an item is open",
-        Output = "a final response whose items differ from those of its stream",
+        Output = "a final response whose items differ from the items of its stream",
         AfterEnd = "an event after the terminal event",
         Truncated = "the stream ended without a terminal event",
     }

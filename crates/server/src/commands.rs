@@ -74,7 +74,7 @@ enum Command {
     Keys(KeysCommand),
     /// Report the usage that a running gateway has stored.
     Usage(UsageReport),
-    /// Report the limits of which a running gateway has something in use.
+    /// Report the limits of a running gateway that are in use.
     Limits(LimitsReport),
     /// Explain a request to a running gateway: how it was admitted, tried, charged and ended.
     Explain(Explain),
@@ -83,7 +83,7 @@ enum Command {
     Prices(PricesCommand),
     /// Print the OpenAPI document of the served API.
     Openapi {
-        /// Print that of the admin API instead.
+        /// Print the document of the admin API instead.
         #[arg(long)]
         admin: bool,
     },
@@ -110,7 +110,7 @@ enum Command {
     },
 }
 
-// The source of a configuration. A doc comment here would replace those of the commands.
+// The source of a configuration. A doc comment here would replace the help of the commands.
 #[derive(Debug, Args)]
 struct Source {
     /// The configuration file. Without it the embedded models are served on 127.0.0.1:8080.
@@ -135,7 +135,7 @@ struct Source {
 
 #[derive(Debug, Subcommand)]
 enum PricesCommand {
-    /// Print the public price list of LiteLLM as [[prices]]. What is left out is on standard error.
+    /// Print the public price list of LiteLLM as [[prices]]. Entries that are left out are listed on standard error.
     Import {
         /// A copy of its model_prices_and_context_window.json.
         #[arg(value_name = "FILE")]

@@ -84,7 +84,7 @@ const ALL: [Dialect; 16] = [
         plain: filter_results,
         ..chat(
             "azure",
-            "filter results: those of the prompt come in a first chunk without choices",
+            "filter results; a first chunk without choices has the prompt's",
         )
     },
     Dialect {

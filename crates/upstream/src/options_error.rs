@@ -58,7 +58,7 @@ pub enum OptionsError {
         "`api_key` is empty or has characters that a header cannot carry; visible ASCII characters are accepted."
     )]
     Credential,
-    /// The CA certificates cannot be parsed, or there are none. The operator is at fault, and has
+    /// The CA certificates cannot be parsed or are absent. The operator is at fault, and has
     /// to provide certificates in PEM.
     #[error("`roots` has {0}; certificates in PEM are accepted.")]
     Roots(&'static str),

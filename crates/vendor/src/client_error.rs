@@ -124,8 +124,8 @@ fn reported(error: &EngineError) -> Option<&Reported> {
     }
 }
 
-/// Returns the sentence by which the upstream has reported an error of which each protocol has a
-/// sentence of its own.
+/// Returns the sentence by which the upstream has reported an error that has another sentence in
+/// each protocol.
 fn sentence(error: &EngineError) -> Option<String> {
     match error {
         EngineError::Rejected {

@@ -34,7 +34,7 @@ struct Kept {
 /// The conversation before a request.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Before {
-    /// There is none.
+    /// The conversation begins with this request.
     #[default]
     Nothing,
     /// A response of this connection.

@@ -147,7 +147,7 @@ pub struct Reported {
     pub code: Option<String>,
     /// The error type.
     pub kind: Option<String>,
-    /// The sentence, for an error of which each protocol has a sentence of its own.
+    /// The sentence, for an error that has another sentence in each protocol.
     pub message: Option<String>,
 }
 

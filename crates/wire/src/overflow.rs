@@ -15,7 +15,7 @@ pub struct ContextOverflow {
 }
 
 impl ContextOverflow {
-    /// Returns these sizes, and those of `other` where one is unknown.
+    /// Returns these sizes, and `other`'s where one is unknown.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {

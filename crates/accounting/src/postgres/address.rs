@@ -65,7 +65,7 @@ pub enum PostgresAddressError {
     /// Something else is not of its form.
     #[error(
         "is not of the form 'postgres://user:password@host:port/database?setting=value': expected a number as port, \
-         and of the settings only sslmode, sslrootcert and those of tokio-postgres, such as connect_timeout"
+         and as settings only sslmode, sslrootcert and the ones of tokio-postgres, such as connect_timeout"
     )]
     Form,
 }

@@ -150,7 +150,7 @@ async fn texts_that_postgres_does_not_take_are_stored_as_it_does() {
     .await;
 }
 
-/// Data that has no place is told from a store that takes nothing.
+/// Data that the store refuses is distinguished from a store that is down.
 #[tokio::test]
 #[ignore = "needs a PostgreSQL: cargo xtask shared"]
 async fn an_error_says_whether_the_data_caused_it() {

@@ -141,7 +141,7 @@ async fn only_the_owner_can_read_the_file_and_its_companions() {
     );
 }
 
-/// Data that has no place is told from a store that takes nothing.
+/// Data that the store refuses is distinguished from a store that is down.
 #[tokio::test]
 async fn an_error_says_whether_the_data_caused_it() {
     let folder = tempfile::tempdir().unwrap();

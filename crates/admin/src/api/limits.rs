@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::parameters::{Kind, Parameter};
 use super::values::Amount;
 
-/// The limits of which something is in use in this process.
+/// The limits that are in use in this process.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct LimitList {
     /// The limits, by name and scope.

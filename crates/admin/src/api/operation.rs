@@ -36,7 +36,7 @@ pub(crate) struct Description {
     pub(crate) status: StatusCode,
     /// The schemas of response bodies, by media type.
     pub(crate) replies: Vec<(&'static str, AddSchema)>,
-    /// The statuses of failures, except those of every operation and every request body.
+    /// The statuses of failures, except the ones that every operation or every request body has.
     pub(crate) failures: &'static [&'static str],
 }
 

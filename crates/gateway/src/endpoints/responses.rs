@@ -236,8 +236,8 @@ fn flattened<T: DeserializeOwned + Serialize>(tool: &[u8]) -> Option<Vec<u8>> {
     serde_json::to_vec(&tool).ok()
 }
 
-/// Returns true if the JSON text of a tool is a hosted tool that makes images, or cannot be told apart
-/// from one.
+/// Returns true if the JSON text of a tool is a hosted tool that makes images, or cannot be
+/// distinguished from one.
 fn is_image_tool(tool: &[u8]) -> bool {
     #[derive(serde::Deserialize)]
     struct Kind<'a> {

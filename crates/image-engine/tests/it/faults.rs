@@ -102,7 +102,7 @@ async fn references_far_larger_than_the_output() {
         reason.contains("1000000 pixels (1000x1000)") && reason.contains("for an output of 16x16"),
         "{reason}"
     );
-    // It is told before anything is decoded.
+    // The refusal comes before anything is decoded.
     let good = png(&sample());
     let damaged = good.slice(..good.len() - 20);
     let (param, _) = refused(ImageRequest {

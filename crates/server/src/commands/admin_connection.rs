@@ -11,14 +11,14 @@ use url::Url;
 
 use super::admin_client::{AdminClient, TlsFiles};
 
-// A doc comment here would replace those of the commands.
+// A doc comment here would replace the help of the commands.
 #[derive(Debug, Args)]
 pub(super) struct Gateway {
     /// The admin address of the gateway: with https, or on this machine. Its key is taken from the
     /// environment variable `SLUICEGATE_ADMIN_KEY`.
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:9090")]
     admin: Url,
-    /// The PEM file with the CA of that address, if it is none that browsers trust.
+    /// The PEM file with the CA of that address, if browsers do not trust it.
     #[arg(long, value_name = "FILE")]
     admin_ca: Option<PathBuf>,
     /// The PEM file with a client certificate and its key, if that address wants one.

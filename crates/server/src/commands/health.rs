@@ -16,7 +16,7 @@ use tokio_rustls::rustls::ClientConfig;
 
 use super::admin_client::{connect, exchange};
 
-// A doc comment here would replace that of the command.
+// A doc comment here would replace the help of the command.
 #[derive(Debug, Args)]
 pub(super) struct Health {
     /// The configuration file of the gateway, which has its admin address and whether that has TLS.

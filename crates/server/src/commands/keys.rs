@@ -96,7 +96,7 @@ pub(super) enum KeysCommand {
     },
 }
 
-// The optional properties of a key. A doc comment here would replace those of the commands.
+// The optional properties of a key. A doc comment here would replace the help of the commands.
 #[derive(Debug, Args)]
 pub(super) struct Properties {
     /// The models that the key may use, such as 'model-5.*'.

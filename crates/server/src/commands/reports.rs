@@ -9,7 +9,7 @@ use url::form_urlencoded::{Serializer, byte_serialize};
 use super::admin_connection::Gateway;
 use super::table::{cell, render};
 
-// The question of a report. A doc comment here would replace that of the command.
+// The question of a report. A doc comment here would replace the help of the command.
 #[derive(Debug, Args)]
 pub(super) struct UsageReport {
     #[command(flatten)]

@@ -89,7 +89,7 @@ struct Work<'a> {
     /// The user turn that asks for it.
     prompt: &'a str,
     steps: Vec<Step<'a>>,
-    /// The number of steps that are done, of which the history may have only a summary.
+    /// The number of steps that are done. The history may have only a summary of them.
     done: usize,
     /// The number of tool results in the history.
     results: usize,

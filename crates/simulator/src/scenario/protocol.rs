@@ -19,7 +19,7 @@ scenarios! {
             "code": "server_error", "message": "The server failed.", "param": null,
         }));
     "vllm" [S6 U9] "Chat in the form of common open-source servers" => |request, _| if_chat(request, vllm);
-    "filtered" [S6] "Chat: filter results, and a first chunk with those of the prompt only" =>
+    "filtered" [S6] "Chat: filter results, and a first chunk with only the prompt's" =>
         |request, _| if_chat(request, filtered);
     "think-tags" [] "Chat: reasoning in the text, between tags" => |request, _| if_chat(request, think_tags);
 }

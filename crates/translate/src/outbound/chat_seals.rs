@@ -119,8 +119,8 @@ impl ChatSeals {
         !parts.any(is_text)
     }
 
-    /// Takes the seals as a signature of reasoning. Returns `None` while there are none: details of
-    /// nothing but text are no seal.
+    /// Takes the seals as a signature of reasoning, if there are any: details that consist of text
+    /// are no seal.
     pub(crate) fn take_signature(&mut self) -> Option<String> {
         let is_sealed = |detail: &Map<_, _>| SEALS.iter().any(|name| has_text(detail, name));
         let mut parts = self.reasoning_details.iter().chain(&self.thinking_blocks);

@@ -309,7 +309,7 @@ fn check_data(media_type: &str, data: &str) -> Result<(), EngineError> {
     }
 }
 
-/// Returns the name of a document, or one that tells its type, because OpenAI needs a name
+/// Returns the name of a document, or one made from its type, because OpenAI needs a name
 /// (<https://platform.openai.com/docs/guides/pdf-files>).
 fn file_name(name: Option<&str>, media_type: &str) -> String {
     if let Some(name) = name.filter(|name| !name.is_empty()) {

@@ -69,7 +69,7 @@ impl StopFilter {
         }
     }
 
-    /// Returns true after the last event of the answer. What the upstream still sends is not needed.
+    /// Returns true after the last event of the answer. Further bytes of the upstream are not needed.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.has_ended

@@ -82,7 +82,7 @@ fn call(id: &str, name: &str, pieces: &[&str]) -> Vec<TextEvent> {
     std::iter::once(call).chain(pieces).collect()
 }
 
-/// What a client gets for these events: the plain reply, and the events of a stream.
+/// Returns the plain reply and the stream that a client receives for these events.
 fn answered(request: &Value, events: Vec<TextEvent>) -> (Value, Vec<Value>) {
     let request = read_responses(request.to_string().as_bytes()).unwrap();
     let finished = TextEvent::Finished {

@@ -45,8 +45,8 @@ pub(crate) fn served(
 }
 
 /// `user` and `safety_identifier` have at most 64 characters:
-/// <https://platform.openai.com/docs/api-reference/responses/create>. The value is that of Claude
-/// Code, and the hash its SHA-256.
+/// <https://platform.openai.com/docs/api-reference/responses/create>. Claude Code sends
+/// the value, and the hash is its SHA-256.
 #[test]
 fn a_label_that_is_too_long_becomes_the_same_hash_each_time() {
     let user = format!(

@@ -16,7 +16,7 @@ pub(crate) struct Body {
 }
 
 impl Body {
-    /// A body of which nothing was received.
+    /// A body before its first byte.
     pub(crate) fn new(framing: Framing) -> Self {
         Self {
             framing,

@@ -28,7 +28,7 @@ pub(crate) struct NewKeyForm {
     /// never.
     #[serde(default)]
     pub(super) expires: Option<String>,
-    /// The limits of this key alone, in addition to those of the configuration.
+    /// The limits of this key alone, in addition to the configuration's.
     #[serde(default)]
     pub(super) limits: Option<Limits>,
 }
@@ -96,7 +96,7 @@ pub(crate) struct KeyView {
     id: String,
     /// The name in logs, metrics and usage.
     name: String,
-    /// The hashes of the key that are accepted: the current one first, then those of rotated keys.
+    /// The hashes of the key that are accepted: the current one first, then the rotated ones.
     hashes: Vec<HashView>,
     /// The capabilities.
     scopes: Vec<&'static str>,

@@ -9,7 +9,7 @@ use super::shared;
 
 /// Converts the blocks of a message of the user.
 pub(super) struct UserBlocks<'a> {
-    /// True if messages follow. What has no neutral form is then left out, because it would be sent
+    /// True if messages follow. Blocks without a neutral form are then left out, because it would be sent
     /// with each later request.
     pub(super) is_history: bool,
     pub(super) dropped: &'a mut Vec<String>,

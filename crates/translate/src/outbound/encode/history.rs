@@ -219,7 +219,7 @@ fn has_repeated_id(turns: &[Turn]) -> bool {
 /// from the earlier turns alone, so that they are the same in every later request.
 fn number_anew(turns: &mut [Turn]) {
     let mut counts = HashMap::<String, usize>::new();
-    // The ids of the calls that wait for their results, and those of the last results.
+    // The ids of the calls that wait for their results, and of the last results.
     let mut open = HashMap::<String, VecDeque<String>>::new();
     let mut last = HashMap::<String, String>::new();
     for turn in turns {

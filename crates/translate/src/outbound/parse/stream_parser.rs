@@ -127,7 +127,7 @@ impl<R: NeutralReader> StreamParser<R> {
         Ok(())
     }
 
-    /// Emits the seals so far: before a call, in front of which clients bring them back, and before a
+    /// Emits the seals so far: before a call, because clients return them there, and before a
     /// text, unless the message goes on behind them.
     fn emit_seals(&mut self, out: &mut Vec<TextEvent>) {
         let signature = self.seals.take_signature();

@@ -165,7 +165,7 @@ async fn tight(place: &Place, span: Duration) -> Outcome<Vec<Figure>> {
 
 /// Two gateways that use nine tenths of a quota.
 async fn nearly_used(place: &Place, span: Duration) -> Outcome<Vec<Figure>> {
-    eprintln!("measuring a quota of which 90 % is used");
+    eprintln!("measuring a quota that is used to 90 %");
     let fleet = place.fleet(2, Kind::Scarce(40)).await?;
     // Each has 18 requests of 100 ms in progress.
     let every = Duration::from_micros(5_555);
