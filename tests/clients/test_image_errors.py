@@ -121,27 +121,30 @@ def test_a_bad_reference_is_refused(image_client: OpenAI, change: dict[str, Any]
 
 @MODEL
 @pytest.mark.parametrize(
-    "mask",
+    ("mask", "code"),
     [
-        pytest.param(file_of(masking((64, 96))), id="another size"),
-        pytest.param(file_of(scene()), id="no alpha"),
-        pytest.param(file_of(masking(), "webp", lossless=True), id="no png"),
-        pytest.param(b"no picture", id="no picture"),
+        pytest.param(file_of(masking((64, 96))), "invalid_value", id="another size"),
+        pytest.param(file_of(scene()), "invalid_value", id="no alpha"),
+        pytest.param(file_of(masking(), "webp", lossless=True), "unsupported_file_mimetype", id="no png"),
+        pytest.param(b"no picture", "unsupported_file_mimetype", id="no picture"),
     ],
 )
-def test_a_bad_mask_is_refused(image_client: OpenAI, mask: bytes) -> None:
-    for call in (edit, lambda client, mask: edit_by_json(client, mask=url_of(mask))):
-        with pytest.raises(openai.BadRequestError) as raised:
-            call(image_client, mask=mask)
-        check_refusal(raised.value, "mask: invalid_value")
+def test_a_bad_mask_is_refused(image_client: OpenAI, mask: bytes, code: str) -> None:
+    with pytest.raises(openai.BadRequestError) as raised:
+        edit(image_client, mask=mask)
+    check_refusal(raised.value, f"mask: {code}")
+    with pytest.raises(openai.BadRequestError) as raised:
+        edit_by_json(image_client, mask=url_of(mask))
+    check_refusal(raised.value, "mask: invalid_value")
 
 
 @MODEL
 def test_bytes_that_are_no_picture_are_refused(image_client: OpenAI) -> None:
-    for file in (b"no picture", REFERENCE[:60], b""):
+    unsupported = "unsupported_file_mimetype"
+    for file, code in ((b"no picture", unsupported), (REFERENCE[:60], "invalid_value"), (b"", unsupported)):
         with pytest.raises(openai.BadRequestError) as raised:
             edit(image_client, image=file)
-        check_refusal(raised.value, "image: invalid_value")
+        check_refusal(raised.value, f"image: {code}")
     with pytest.raises(openai.BadRequestError) as raised:
         edit_by_json(image_client, images=[url_of(b"no picture")])
     check_refusal(raised.value, "images[0].image_url: invalid_value")

@@ -130,7 +130,7 @@ fn a_refusal_is_an_event() {
         ),
         (
             r#"{"type":"response.create","background":true}"#,
-            "unsupported_value",
+            "unsupported_parameter",
             Some("background"),
         ),
     ] {

@@ -101,16 +101,22 @@ impl Catalog {
         found.or(List::of(window, surplus > 0))
     }
 
-    /// Returns the entry of a listed model for which `may_see` returns true.
+    /// Returns the entry of a listed model for which `may_see` returns true, for a client of
+    /// `protocol`.
     ///
     /// # Errors
     /// Returns `model_not_found` if there is no such model.
-    pub fn retrieve(&self, id: &str, may_see: impl Fn(&Model) -> bool) -> Result<Entry, ApiError> {
+    pub fn retrieve(
+        &self,
+        id: &str,
+        protocol: Protocol,
+        may_see: impl Fn(&Model) -> bool,
+    ) -> Result<Entry, ApiError> {
         let mut listed = self.listed();
         let model = listed.find(|model| model.id == id && may_see(model));
         model
             .map(Entry::from)
-            .ok_or_else(|| not_found(id, Protocol::Responses))
+            .ok_or_else(|| not_found(id, protocol))
     }
 
     /// Iterates over the models that are listed: all but the patterns.

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use crate::address::Refused;
-use crate::target::NotAllowed;
+use crate::target::{NotAllowed, log_form};
 
 /// A failed fetch. The sender of the URL is a client, or an upstream whose reply has URLs of
 /// images. `Display` is for logs: it has no URL and no text that a host sent.
@@ -85,19 +85,30 @@ impl FetchError {
         }
     }
 
-    /// Returns the message for the client.
+    /// Returns the message for the client, in the words of OpenAI where it has the error too.
     ///
     /// All errors that depend on the network, including rejected addresses, have the same message:
     /// otherwise clients could scan for names and ports behind the gateway.
     #[must_use]
-    pub fn client_message(self) -> String {
+    pub fn client_message(self, url: &str) -> String {
         match self {
             Self::Off => OFF.to_owned(),
             Self::Url(why) => format!("The image URL is not allowed: {why}. {ALLOWED}"),
             Self::NotListed => NOT_LISTED.to_owned(),
             Self::Busy => BUSY.to_owned(),
             Self::Kind => KIND.to_owned(),
-            _ => NETWORK.to_owned(),
+            _ => format!("Error while downloading https://{}.", log_form(url)),
+        }
+    }
+
+    /// Returns the message for a client of the Messages protocol, in the words of Anthropic, if it
+    /// has the error too.
+    #[must_use]
+    pub fn anthropic_message(self) -> Option<&'static str> {
+        match self {
+            Self::Off | Self::Url(_) | Self::NotListed | Self::Busy => None,
+            Self::Kind => Some("Could not process image"),
+            _ => Some("Unable to download the file. Please verify the URL and try again."),
         }
     }
 }
@@ -108,9 +119,8 @@ const ALLOWED: &str =
 const NOT_LISTED: &str =
     "The image URL is not allowed: its host is not one of those that are fetched from here.";
 const BUSY: &str = "Too many image URLs are being fetched; try again later.";
-const KIND: &str =
-    "The image URL does not lead to a PNG, JPEG or WebP picture of a size that is taken.";
-const NETWORK: &str = "The image URL could not be fetched; check that it is public, or send the picture as a data URL.";
+const KIND: &str = "The image data you provided does not represent a valid image. Please check your input and try \
+                    again with one of the supported image formats: ['image/jpeg', 'image/png', 'image/webp'].";
 
 #[cfg(test)]
 mod tests {
@@ -130,7 +140,7 @@ mod tests {
             FetchError::Encoding,
         ];
         for error in network {
-            assert_eq!(error.client_message(), NETWORK, "{error}");
+            assert_eq!(error.client_message(URL), NETWORK, "{error}");
         }
         let other = [
             FetchError::Off,
@@ -140,7 +150,11 @@ mod tests {
             FetchError::Kind,
         ];
         for error in other {
-            assert_ne!(error.client_message(), NETWORK, "{error}");
+            assert_ne!(error.client_message(URL), NETWORK, "{error}");
         }
     }
+
+    const URL: &str = "https://images.example/a.png?key=secret";
+    /// Without the query, which is a credential in a signed URL.
+    const NETWORK: &str = "Error while downloading https://images.example/a.png.";
 }

@@ -42,7 +42,7 @@ pub async fn answer(
     request: Request<impl ClientBody>,
     connection: &Arc<ConnectionState>,
 ) -> Response<Body> {
-    let style = style(request.uri().path(), request.headers());
+    let style = style_of(&request);
     let id = wire::id("req", clock::random_bits());
     let mut answer = pin!(respond(state, request, connection, style, &id));
     let guarded = poll_fn(
@@ -104,6 +104,11 @@ async fn respond(
             response
         }
     }
+}
+
+/// The error format of a request's path and headers.
+fn style_of<B>(request: &Request<B>) -> Style {
+    style(request.uri().path(), request.headers())
 }
 
 /// Authenticates a request and passes it to its endpoint.
@@ -171,8 +176,8 @@ async fn dispatch(
         }
         Endpoint::ImageGenerations => boxed(|| images::generate(caller, request)).await,
         Endpoint::ImageEdits => boxed(|| images::edit(caller, request)).await,
-        Endpoint::Models => models::list(&caller, query(&request)),
-        Endpoint::Model(id) => models::retrieve(&caller, &id),
+        Endpoint::Models => models::list(&caller, query(&request), style_of(&request)),
+        Endpoint::Model(id) => models::retrieve(&caller, &id, style_of(&request)),
     }
 }
 

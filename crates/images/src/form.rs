@@ -11,7 +11,7 @@ use wire::{Code, Object, Path, Problem, Shape, Violations};
 
 use crate::request::{Edit, FormFile, Generation, Reference};
 use crate::source::Source;
-use crate::validate::{MAX_REFERENCES, NO_REFERENCE};
+use crate::validate::MAX_REFERENCES;
 
 /// The kind of a form part, determined by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -77,9 +77,7 @@ impl Form {
             .insert(name.to_owned(), kind.read(value))
             .is_some()
         {
-            let sentence =
-                format!("Invalid '{name}': expected it once, but it was sent more than once.");
-            self.found.invalid(&Path::ROOT.key(name), sentence);
+            repeated(name, &mut self.found);
         }
     }
 
@@ -99,10 +97,10 @@ impl Form {
     pub fn file(&mut self, file: FormFile) {
         let name = &file.name;
         if kind_of(name).is_some() {
-            let sentence = format!("Invalid '{name}': expected a text, but got a file.");
-            let path = Path::ROOT.key(name);
+            let expected = "a string".to_owned();
+            let found = "a file";
             self.found
-                .unsupported(&path, Code::UnsupportedParameter, sentence);
+                .add(&Path::ROOT.key(name), Problem::Type { expected, found });
         } else if !self.is_misspelt(name) {
             self.files.push(file);
         }
@@ -112,8 +110,8 @@ impl Form {
     fn is_misspelt(&mut self, name: &str) -> bool {
         let known = known_name(name);
         if let Some(known) = known {
-            let sentence = format!("Invalid '{name}': the name of this part is '{known}'.");
-            self.found.invalid(&Path::ROOT.key(name), sentence);
+            self.found
+                .misspelt(&Path::ROOT.key(name), &Path::ROOT.key(known));
         }
         known.is_some()
     }
@@ -335,7 +333,7 @@ fn is_indexed(found: &str, name: &str) -> bool {
 fn explain(settings: &Value, error: &serde_json::Error) -> Violations {
     let mut found = Shape::of::<Generation>().diagnose(settings);
     if found.is_empty() {
-        let sentence = format!("The form is not valid: {error}.");
+        let sentence = format!("Could not parse multipart form: {error}.");
         found.add(&Path::ROOT, Problem::Other(Code::InvalidValue, sentence));
     }
     found
@@ -344,7 +342,7 @@ fn explain(settings: &Value, error: &serde_json::Error) -> Violations {
 fn references(files: Vec<Bytes>, found: &mut Violations) -> Vec<Reference> {
     let path = Path::ROOT.key(IMAGE);
     if files.is_empty() {
-        found.unsupported(&path, Code::MissingRequiredParameter, NO_REFERENCE);
+        found.missing(&path);
     }
     found.check_length(&path, files.len(), MAX_REFERENCES);
     let mut references = Vec::with_capacity(files.len());
@@ -353,7 +351,12 @@ fn references(files: Vec<Bytes>, found: &mut Violations) -> Vec<Reference> {
             Some(Format::Png | Format::Jpeg | Format::Webp) => {
                 references.push(Source::of(file).into());
             }
-            other => found.invalid(&path, refusal(IMAGE, "a PNG, JPEG or WebP file", other)),
+            other => refuse_type(
+                &path,
+                other,
+                "'image/jpeg', 'image/png', and 'image/webp'",
+                found,
+            ),
         }
     }
     references
@@ -362,32 +365,33 @@ fn references(files: Vec<Bytes>, found: &mut Violations) -> Vec<Reference> {
 fn mask(files: Vec<Bytes>, found: &mut Violations) -> Option<Reference> {
     let path = Path::ROOT.key(MASK);
     if files.len() > 1 {
-        found.invalid(
-            &path,
-            format!(
-                "Invalid 'mask': expected one file, but got {}.",
-                files.len()
-            ),
-        );
+        repeated(MASK, found);
     }
     let file = files.into_iter().next()?;
     match Format::sniff(&file) {
         Some(Format::Png) => return Some(Source::of(file).into()),
-        other => found.invalid(&path, refusal(MASK, "a PNG file", other)),
+        other => refuse_type(&path, other, "'image/png'", found),
     }
     None
 }
 
-fn refusal(name: &str, accepted: &str, found: Option<Format>) -> String {
-    match found {
-        Some(format) => format!(
-            "Invalid '{name}': expected {accepted}, but got {} instead.",
-            format.name()
-        ),
-        None => format!(
-            "Invalid '{name}': expected {accepted}, but its bytes begin like none of these."
-        ),
-    }
+/// Records a file of another type than the accepted ones, by its first bytes
+/// (<https://github.com/Comfy-Org/ComfyUI/issues/9329>).
+fn refuse_type(path: &Path<'_>, sent: Option<Format>, accepted: &str, found: &mut Violations) {
+    let media_type = sent.map_or("application/octet-stream", Format::media_type);
+    let sentence = format!(
+        "Invalid file '{path}': unsupported mimetype ('{media_type}'). Supported file formats are {accepted}."
+    );
+    found.unsupported(path, Code::UnsupportedFileMimetype, sentence);
+}
+
+/// Records a part that was sent more than once, but is no list
+/// (<https://github.com/diaomin66/astrbot_plugin_omnidraw/pull/58>).
+fn repeated(name: &str, found: &mut Violations) {
+    let sentence = format!(
+        "Duplicate parameter: '{name}'. You provided multiple values for this parameter, whereas only one is allowed."
+    );
+    found.unsupported(&Path::ROOT.key(name), Code::DuplicateParameter, sentence);
 }
 
 /// The settings whose types and places are known. Those from `user` on are passed through, as in the

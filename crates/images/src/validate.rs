@@ -180,7 +180,7 @@ fn check_references(request: &Edit, rules: &Rules, found: &mut Violations) {
         (Some(source), _) if request.images.is_none() => {
             check_source(&Path::ROOT.key("image"), source, found);
         }
-        (_, []) => found.unsupported(&path, Code::MissingRequiredParameter, NO_REFERENCE),
+        (_, []) => found.missing(&path),
         _ => found.check_length(&path, images.len(), rules.max_references),
     }
     for (i, image) in images.iter().enumerate() {
@@ -278,7 +278,6 @@ const MAX_PROMPT: usize = 32_000;
 const MAX_COUNT: u32 = 10;
 pub(crate) const MAX_REFERENCES: usize = 16;
 /// The message for a request without reference images.
-pub(crate) const NO_REFERENCE: &str = "At least one reference image is required.";
 /// The media type of masks.
 const PNG: &str = "image/png";
 const REFERENCE_TYPES: [&str; 3] = [PNG, "image/jpeg", "image/webp"];

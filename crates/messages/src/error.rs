@@ -95,7 +95,7 @@ fn client_message(error: &ApiError) -> Cow<'_, str> {
     if let Some(overflow) = error.overflow() {
         return overflow.anthropic_sentence().into();
     }
-    if let Some(sentence) = error.reported_message() {
+    if let Some(sentence) = error.reported_message().or(error.anthropic_sentence()) {
         return sentence.into();
     }
     let sentence = match error.code {

@@ -167,7 +167,7 @@ pub fn no_response(id: &str) -> ApiError {
 }
 
 /// The error for an item that a request refers to twice, which OpenAI refuses as well.
-fn repeated(id: &str) -> ApiError {
+pub fn repeated(id: &str) -> ApiError {
     let id = wire::truncate_for_error(id);
     let sentence = format!(
         "Duplicate item found with id '{id}'. Remove duplicate items from your input and try again."

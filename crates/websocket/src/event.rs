@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use wire::lenient::Text;
-use wire::{ApiError, ErrorKind, Path, Violations};
+use wire::{ApiError, Path, Violations};
 
 /// The stream of a connection that a response belongs to: a name, or the one without a name.
 pub(crate) type Lane = Option<Arc<str>>;
@@ -124,18 +124,12 @@ pub(crate) fn too_old(minutes: u64) -> ApiError {
 
 /// The error of a request in the background, which has no events to send.
 pub(crate) fn no_background() -> ApiError {
-    let sentence = "'background' is not supported over a WebSocket; leave it out, or send a POST \
-                    request.";
-    invalid("unsupported_value", sentence).with_param("background")
+    Refusal::no_background().error
 }
 
 /// The error of a request that arrives while the gateway shuts down.
 pub(crate) fn stopping() -> ApiError {
     Refusal::overloaded("the gateway shuts down").error
-}
-
-fn invalid(code: &'static str, sentence: &str) -> ApiError {
-    ApiError::new(ErrorKind::InvalidRequest, code, sentence)
 }
 
 /// Returns the event of an error.

@@ -138,6 +138,8 @@ pub enum Specifics {
     /// The sizes of a request that exceeds the context of its model. Each protocol has a sentence of
     /// its own for them, which `message` is for OpenAI's protocols.
     Overflow(ContextOverflow),
+    /// The sentence of Anthropic for the error. `message` is that of OpenAI.
+    Anthropic(&'static str),
 }
 
 /// The words by which an upstream has named an error, as far as clients may see them.
@@ -181,6 +183,15 @@ impl ApiError {
     pub fn with_retry_after(self, seconds: u32) -> Self {
         Self {
             retry_after: NonZeroU32::new(seconds.max(1)),
+            ..self
+        }
+    }
+
+    /// Sets the sentence of the Messages protocol, where the vendors' sentences differ.
+    #[must_use]
+    pub fn with_anthropic_sentence(self, sentence: &'static str) -> Self {
+        Self {
+            specifics: Some(Box::new(Specifics::Anthropic(sentence))),
             ..self
         }
     }
@@ -245,6 +256,15 @@ impl ApiError {
     pub fn overflow(&self) -> Option<ContextOverflow> {
         match self.specifics.as_deref() {
             Some(Specifics::Overflow(overflow)) => Some(*overflow),
+            _ => None,
+        }
+    }
+
+    /// Returns the sentence of the Messages protocol, if it differs from `message`.
+    #[must_use]
+    pub fn anthropic_sentence(&self) -> Option<&'static str> {
+        match self.specifics.as_deref() {
+            Some(Specifics::Anthropic(sentence)) => Some(sentence),
             _ => None,
         }
     }

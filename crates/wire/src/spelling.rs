@@ -28,19 +28,19 @@ impl Violations {
         for other in others.keys() {
             let is_like = |name: &&&str| name.chars().eq(other.chars().map(folded));
             if let Some(name) = names.iter().find(is_like) {
-                let member = path.key(other).to_string();
-                let shown = truncate_for_error(&member);
-                let sentence = format!(
-                    "Unknown parameter: '{shown}'. Names are compared as they are written: \
-                     expected '{}'.",
-                    path.key(name)
-                );
-                self.add(
-                    &path.key(other),
-                    Problem::Other(Code::UnknownParameter, sentence),
-                );
+                self.misspelt(&path.key(other), &path.key(name));
             }
         }
+    }
+
+    /// Records that the member at `path` has the name of the one at `known` but for its spelling.
+    pub fn misspelt(&mut self, path: &Path<'_>, known: &Path<'_>) {
+        let member = path.to_string();
+        let shown = truncate_for_error(&member);
+        let sentence = format!(
+            "Unknown parameter: '{shown}'. Names are compared as they are written: expected '{known}'."
+        );
+        self.add(path, Problem::Other(Code::UnknownParameter, sentence));
     }
 }
 

@@ -13,6 +13,7 @@ crate::text_enum! {
         ContextLengthExceeded = "context_length_exceeded",
         DecimalAboveMaxValue = "decimal_above_max_value",
         DecimalBelowMinValue = "decimal_below_min_value",
+        DuplicateParameter = "duplicate_parameter",
         EmptyArray = "empty_array",
         GatewayConcurrencyLimit = "gateway_concurrency_limit",
         InsufficientPermissions = "insufficient_permissions",
@@ -45,6 +46,7 @@ crate::text_enum! {
         UnknownParameter = "unknown_parameter",
         UnknownUrl = "unknown_url",
         UnsupportedContentType = "unsupported_content_type",
+        UnsupportedFileMimetype = "unsupported_file_mimetype",
         UnsupportedItemReference = "unsupported_item_reference",
         UnsupportedMediaType = "unsupported_media_type",
         UnsupportedParameter = "unsupported_parameter",
@@ -313,6 +315,17 @@ impl Violations {
     /// Records a field or value that is valid but not supported, described by a complete sentence.
     pub fn unsupported(&mut self, path: &Path<'_>, code: Code, sentence: impl Into<String>) {
         self.add(path, Problem::Other(code, sentence.into()));
+    }
+
+    /// Reads an integer that is sent as text. Records a violation if the text is none.
+    pub fn read_integer(&mut self, path: &Path<'_>, text: &str) -> Option<i64> {
+        let integer = text.parse().ok();
+        if integer.is_none() {
+            let expected = "an integer".to_owned();
+            let found = "a string";
+            self.add(path, Problem::Type { expected, found });
+        }
+        integer
     }
 
     /// Checks an integer against an inclusive range; `None` is accepted.

@@ -8,7 +8,12 @@ fn entry(facts: Value) -> Value {
     let mut model = Model::new("m", Family::Text, [Protocol::Chat]);
     model.facts = serde_json::from_value(facts).unwrap();
     let catalog = Catalog::new(vec![model]).unwrap();
-    serde_json::to_value(catalog.retrieve("m", |_| true).unwrap()).unwrap()
+    serde_json::to_value(
+        catalog
+            .retrieve("m", Protocol::Responses, |_| true)
+            .unwrap(),
+    )
+    .unwrap()
 }
 
 fn supported(is: bool) -> Value {

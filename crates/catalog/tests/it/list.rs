@@ -40,18 +40,23 @@ fn the_whole_list_is_the_fixture() {
 #[test]
 fn one_model_is_the_fixture() {
     let catalog = Catalog::builtin();
-    let entry = catalog.retrieve("alt-flash", |_| true).unwrap();
+    let entry = catalog
+        .retrieve("alt-flash", Protocol::Responses, |_| true)
+        .unwrap();
     assert_eq!(
         pretty(&entry),
         include_str!("fixtures/models-retrieve.json").trim_end()
     );
     assert_eq!(
-        catalog.retrieve("alt-flash", |_| false).unwrap_err().code,
+        catalog
+            .retrieve("alt-flash", Protocol::Responses, |_| false)
+            .unwrap_err()
+            .code,
         "model_not_found"
     );
     assert_eq!(
         catalog
-            .retrieve("nope", |_| true)
+            .retrieve("nope", Protocol::Responses, |_| true)
             .unwrap_err()
             .kind
             .status(),
@@ -99,9 +104,17 @@ fn patterns_are_not_listed() {
             .collect::<Vec<_>>(),
         ["gpt-5"]
     );
-    assert_eq!(catalog.retrieve("gpt-5", |_| true).unwrap().id, "gpt-5");
+    assert_eq!(
+        catalog
+            .retrieve("gpt-5", Protocol::Responses, |_| true)
+            .unwrap()
+            .id,
+        "gpt-5"
+    );
     for id in ["gpt-*", "gpt-4", "*"] {
-        let error = catalog.retrieve(id, |_| true).unwrap_err();
+        let error = catalog
+            .retrieve(id, Protocol::Responses, |_| true)
+            .unwrap_err();
         assert_eq!(error.code, "model_not_found", "{id}");
     }
 }

@@ -250,7 +250,13 @@ fn an_id_may_have_slashes_and_colons() {
     let catalog = Catalog::new(ids.iter().map(model).collect()).unwrap();
     for id in ids {
         assert_eq!(catalog.find(id).map(|model| &*model.id), Some(id));
-        assert_eq!(catalog.retrieve(id, |_| true).unwrap().id, id);
+        assert_eq!(
+            catalog
+                .retrieve(id, Protocol::Responses, |_| true)
+                .unwrap()
+                .id,
+            id
+        );
         let page = Page {
             limit: Some(1),
             before_id: Some(id.to_owned()),
@@ -259,7 +265,11 @@ fn an_id_may_have_slashes_and_colons() {
         assert!(catalog.list(&page, |_| true).is_ok(), "{id}");
     }
     assert!(catalog.find("qwen/qwen3").is_none());
-    assert!(catalog.retrieve("a/b", |_| true).is_err());
+    assert!(
+        catalog
+            .retrieve("a/b", Protocol::Responses, |_| true)
+            .is_err()
+    );
 }
 
 #[test]

@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout_at};
 use translate::count::{self, CountRequest};
 use upstream::{Effort, Outgoing, ResponseMeta};
 use vendor::Protocol;
-use wire::{ApiError, ErrorKind, Splice};
+use wire::Splice;
 
 use super::json_body;
 use super::text::EndpointRules;
@@ -113,7 +113,7 @@ impl Prompt {
                 Err(failure) => return Err(*failure.refusal),
             }
         }
-        Err(last.unwrap_or_else(|| not_countable(&self.model)))
+        Err(last.unwrap_or_else(|| Refusal::not_countable(&self.model)))
     }
 
     async fn count_embedded(&self, caller: &Caller<'_>) -> Counted {
@@ -259,12 +259,6 @@ async fn counted(
         },
         Answer::Events(..) => Err(invalid("an event stream instead of JSON")),
     }
-}
-
-fn not_countable(model: &str) -> Refusal {
-    let sentence =
-        format!("The tokens of a prompt for the model '{model}' cannot be counted ahead.");
-    ApiError::new(ErrorKind::NotFound, "not_found", sentence).into()
 }
 
 /// The header that names the numbers of a reply that are estimates.

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use wire::lenient::Text;
-use wire::{ApiError, Code, ErrorKind, Json, Splice};
+use wire::{ApiError, Json, Path, Splice, Violations};
 
 pub(crate) use self::relay::Action;
 use crate::exchange::refusal::Refusal;
@@ -75,11 +75,7 @@ pub(crate) async fn answer(
                 deleted: true,
             })
         }
-        Action::Cancel => {
-            let sentence = "Only a response in the background can be cancelled.";
-            let code = Code::UnsupportedValue.as_str();
-            Err(ApiError::new(ErrorKind::InvalidRequest, code, sentence).into())
-        }
+        Action::Cancel => Err(Refusal::synchronous_response()),
         Action::InputItems => input_items(&answer, query),
     }
 }
@@ -87,7 +83,7 @@ pub(crate) async fn answer(
 /// Lists the items that a response answers, the newest first unless the query asks for another
 /// order.
 fn input_items(answer: &StoredResponse, query: &str) -> Result<Response<ReplyBody>, Refusal> {
-    let page = Page::read(query)?;
+    let page = Page::read(query).map_err(ApiError::from)?;
     let positions = page.positions(&answer.input);
     let shown = &positions[..positions.len().min(page.limit)];
     let item = |position: &usize| listed(&answer.input[*position], *position);
@@ -144,7 +140,7 @@ fn listed(item: &InputItem, position: usize) -> String {
 }
 
 /// The part of a list that a query asks for.
-struct Page<'a> {
+pub(crate) struct Page<'a> {
     limit: usize,
     is_ascending: bool,
     after: Option<&'a str>,
@@ -164,31 +160,29 @@ impl<'a> Page<'a> {
     }
 
     /// Reads the query. Unknown parameters are ignored.
-    fn read(query: &'a str) -> Result<Self, ApiError> {
+    pub(crate) fn read(query: &'a str) -> Result<Self, Violations> {
         let mut page = Self {
             limit: 20,
             is_ascending: false,
             after: None,
         };
+        let mut found = Violations::default();
         for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
-            match (name, value) {
-                ("limit", _) => match value.parse() {
-                    Ok(limit @ 1..=100) => page.limit = limit,
-                    _ => return Err(invalid(name, value, "an integer from 1 to 100")),
-                },
-                ("order", "asc" | "desc") => page.is_ascending = value == "asc",
-                ("order", _) => return Err(invalid(name, value, "'asc' or 'desc'")),
-                ("after", id) => page.after = Some(id),
+            let path = Path::ROOT.key(name);
+            match name {
+                "limit" => {
+                    let limit = found.read_integer(&path, value);
+                    found.check_integer(&path, limit, 1, 100);
+                    page.limit = limit.and_then(|limit| limit.try_into().ok()).unwrap_or(20);
+                }
+                "order" => {
+                    found.check_word(&path, Some(value), &["asc", "desc"]);
+                    page.is_ascending = value == "asc";
+                }
+                "after" => page.after = Some(value),
                 _ => {}
             }
         }
-        Ok(page)
+        found.or(page)
     }
-}
-
-fn invalid(name: &str, found: &str, expected: &str) -> ApiError {
-    let found = wire::truncate_for_error(found);
-    let sentence = format!("Invalid value for '{name}': expected {expected}, but got '{found}'.");
-    let code = Code::InvalidValue.as_str();
-    ApiError::new(ErrorKind::InvalidRequest, code, sentence).with_param(name)
 }

@@ -1,5 +1,8 @@
 //! The errors that are sent before an answer has started, in the shape of the client's protocol.
 
+mod image_input;
+mod response_refs;
+
 use coding::DecodeError;
 use engine::EngineError;
 use http::header::{
@@ -384,6 +387,13 @@ impl Refusal {
         ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence)
             .with_retry_after(30)
             .into()
+    }
+
+    /// No target of the model counts the tokens of a prompt: 404.
+    pub(crate) fn not_countable(model: &str) -> Self {
+        let sentence =
+            format!("The tokens of a prompt for the model '{model}' cannot be counted ahead.");
+        ApiError::new(ErrorKind::NotFound, "not_found", sentence).into()
     }
 
     /// Returns the response, with all headers but the common ones.

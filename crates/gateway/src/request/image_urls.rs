@@ -9,9 +9,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use config::bytes;
 use engine::{ImageSource, TextRequest, Turn, UserPart};
-use fetch::target::{Target, log_form};
+use fetch::target::Target;
 use fetch::{FetchError, Picture};
-use wire::{ApiError, ErrorKind, Path};
+use wire::{ApiError, Path};
 
 use crate::exchange::body::budget::Share;
 use crate::exchange::refusal::Refusal;
@@ -25,7 +25,7 @@ pub(crate) fn check(path: &Path<'_>, url: &str, state: &GatewayState) -> Result<
     };
     let error = FetchError::from(why);
     state.metrics.fetched(error.reason());
-    Err(refuse(error, url, Some(&path.to_string())))
+    Err(Refusal::image_url(error, url, Some(&path.to_string())))
 }
 
 /// Applies [`check`] to every URL that `visit_all` visits, until one is refused.
@@ -70,7 +70,7 @@ pub(crate) async fn fetch_image(
             .err()
             .map_or("fetched", |error| error.reason()),
     );
-    fetched.map_err(|error| refuse(error, url, param))
+    fetched.map_err(|error| Refusal::image_url(error, url, param))
 }
 
 /// Fetches every image URL in a conversation and replaces it with the bytes. Returns the errors of
@@ -82,9 +82,7 @@ pub(crate) async fn inline(
     share: &Share,
 ) -> Result<(), Refusal> {
     if url_sources(request).nth(MAX_URLS).is_some() {
-        let sentence =
-            format!("Too many image URLs: at most {MAX_URLS} are fetched for one request.");
-        return Err(ApiError::new(ErrorKind::InvalidRequest, "invalid_value", sentence).into());
+        return Err(Refusal::too_many_image_urls(MAX_URLS));
     }
     for source in url_sources(request) {
         let ImageSource::Url(url) = source else {
@@ -113,25 +111,6 @@ fn url_sources(request: &mut TextRequest) -> impl Iterator<Item = &mut ImageSour
         } => Some(source),
         _ => None,
     })
-}
-
-/// Returns the refusal for a failed fetch. The log gets the cause with the URL's host and path, but
-/// not the query, which is a credential in a signed URL.
-fn refuse(error: FetchError, url: &str, param: Option<&str>) -> Refusal {
-    let sentence = error.client_message();
-    let client_error = match error {
-        FetchError::Busy => ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence)
-            .with_retry_after(1),
-        _ => ApiError::new(ErrorKind::InvalidRequest, "invalid_value", sentence),
-    };
-    let client_error = ApiError {
-        param: param.map(str::to_owned),
-        ..client_error
-    };
-    Refusal {
-        cause: Some(format!("{error}: {}", log_form(url)).into()),
-        ..client_error.into()
-    }
 }
 
 /// The maximum number of URLs that are fetched for one request.

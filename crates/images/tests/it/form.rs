@@ -217,7 +217,7 @@ fn m06_names_that_look_like_known_ones_are_refused() {
         assert_refused(
             &[("prompt", "x"), (name, "y")],
             &[("image", PNG)],
-            "invalid_value",
+            "unknown_parameter",
             name,
         );
     }
@@ -264,9 +264,12 @@ fn m06_files_in_the_place_of_settings_are_refused_by_name() {
     for (name, sentence) in [
         (
             "prompt",
-            "Invalid 'prompt': expected a text, but got a file.",
+            "Invalid type for 'prompt': expected a string, but got a file instead.",
         ),
-        ("Mask", "Invalid 'Mask': the name of this part is 'mask'."),
+        (
+            "Mask",
+            "Unknown parameter: 'Mask'. Names are compared as they are written: expected 'mask'.",
+        ),
     ] {
         let found = with_file(name).unwrap_err();
         assert_eq!(found.to_string(), sentence);
@@ -320,12 +323,12 @@ fn invalid_settings_are_rejected() {
     for boolean in ["yes", "True", "2", "1.0", "null"] {
         refused("stream", boolean, "invalid_type");
     }
-    refused("prompt", "y", "invalid_value");
+    refused("prompt", "y", "duplicate_parameter");
     for (first, second) in [("1", "1"), ("1", "x")] {
         let settings = [("prompt", "x"), ("seed", first), ("seed", second)];
         assert!(
             violations(&settings, &[("image", PNG)])
-                .contains(&("invalid_value".into(), "seed".into()))
+                .contains(&("duplicate_parameter".into(), "seed".into()))
         );
     }
     let ranged = form(&[("prompt", "x"), ("n", "11")], &[("image", PNG)]).unwrap();
@@ -376,7 +379,7 @@ fn file_types_are_detected_from_their_bytes() {
         assert_refused(
             &prompt,
             &[("image", PNG), ("image[]", file)],
-            "invalid_value",
+            "unsupported_file_mimetype",
             "image",
         );
     }
@@ -384,14 +387,14 @@ fn file_types_are_detected_from_their_bytes() {
         assert_refused(
             &prompt,
             &[("image", PNG), ("mask", file)],
-            "invalid_value",
+            "unsupported_file_mimetype",
             "mask",
         );
     }
     assert_refused(
         &prompt,
         &[("image", PNG), ("mask", PNG), ("mask", PNG)],
-        "invalid_value",
+        "duplicate_parameter",
         "mask",
     );
     assert_refused(
@@ -414,14 +417,16 @@ fn file_errors_name_the_accepted_types() {
     let found = form(&[("prompt", "x")], &[("image", GIF), ("mask", JPEG)]).unwrap_err();
     assert_eq!(
         found.to_string(),
-        "Invalid 'image': expected a PNG, JPEG or WebP file, but got GIF instead. \
-         Invalid 'mask': expected a PNG file, but got JPEG instead."
+        "Invalid file 'image': unsupported mimetype ('image/gif'). Supported file formats are 'image/jpeg', \
+         'image/png', and 'image/webp'. Invalid file 'mask': unsupported mimetype ('image/jpeg'). Supported file \
+         formats are 'image/png'."
     );
     assert_eq!(
         form(&[("prompt", "x")], &[("image", b"?")])
             .unwrap_err()
             .to_string(),
-        "Invalid 'image': expected a PNG, JPEG or WebP file, but its bytes begin like none of these."
+        "Invalid file 'image': unsupported mimetype ('application/octet-stream'). Supported file formats are \
+         'image/jpeg', 'image/png', and 'image/webp'."
     );
 }
 

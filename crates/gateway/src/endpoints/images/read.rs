@@ -7,7 +7,7 @@ use config::{Limits, bytes};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Request};
 use images::{Edit, FormFile, Generation, Operation, Rules, Source};
-use wire::{ApiError, ErrorKind, Path};
+use wire::{ApiError, Path};
 
 use crate::endpoints::{incoming, is_json, json_body, media_type};
 use crate::exchange::body::ClientBody;
@@ -160,15 +160,7 @@ fn check_pictures(edit: &Edit, limits: &Limits) -> Result<(), Refusal> {
 fn check_picture(source: &Source, param: &str, limit: usize) -> Result<(), Refusal> {
     match source {
         Source::Inline { bytes, .. } if bytes.len() > limit => {
-            let sentence = format!(
-                "'{param}' is a picture of {} bytes; at most {limit} are taken.",
-                bytes.len()
-            );
-            Err(
-                ApiError::new(ErrorKind::TooLarge, "request_too_large", sentence)
-                    .with_param(param)
-                    .into(),
-            )
+            Err(Refusal::picture_too_large(param, bytes.len(), limit))
         }
         _ => Ok(()),
     }

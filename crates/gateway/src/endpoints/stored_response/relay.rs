@@ -11,7 +11,7 @@ use http::{HeaderMap, Method, Response, StatusCode};
 use policy::limit::Reserved;
 use policy::targets::{Backend, Target, UpstreamTarget};
 use upstream::{Effort, Outgoing, ResponseMeta};
-use wire::{ApiError, Code, ErrorKind, Splice};
+use wire::Splice;
 
 use crate::exchange::refusal::Refusal;
 use crate::exchange::targets::ServedBy;
@@ -58,12 +58,12 @@ pub(super) async fn relay(
     let Caller { state, policy, .. } = caller;
     let query = known_parameters(query)?;
     let origin = state.origins.get(&caller.key.id, id);
-    let origin = origin.ok_or_else(|| unknown(id))?;
+    let origin = origin.ok_or_else(|| Refusal::unknown_response(id))?;
     if !caller.key.may_use(&origin.model) {
         return Err(Refusal::model(&origin.model));
     }
     let server = policy.routes.upstream(&origin.upstream);
-    let server = server.ok_or_else(|| unknown(id))?;
+    let server = server.ok_or_else(|| Refusal::unknown_response(id))?;
     caller.take_permit(&origin.model, Reserved::default).await?;
     let key = Arc::clone(&caller.key.name);
     let outgoing = Outgoing {
@@ -81,7 +81,7 @@ pub(super) async fn relay(
         provider: server.config.provider(),
         meta,
     });
-    let body = asked?.ok_or_else(|| unknown(id))?;
+    let body = asked?.ok_or_else(|| Refusal::unknown_response(id))?;
     match action {
         Action::Retrieve | Action::Cancel => state.background.retrieved(id, &body),
         Action::Delete => {
@@ -150,13 +150,11 @@ fn failure(
 }
 
 /// Returns the parameters that are relayed, as a query. Events cannot be replayed.
-fn known_parameters(query: &str) -> Result<String, ApiError> {
+fn known_parameters(query: &str) -> Result<String, Refusal> {
     let pairs = || query.split('&').filter(|pair| !pair.is_empty());
     let name = |pair: &str| pair.split('=').next().unwrap_or_default().to_owned();
     if pairs().any(|pair| pair == "stream=true") {
-        let sentence = "'stream' is not supported for a response that exists; leave it out.";
-        let code = Code::UnsupportedParameter.as_str();
-        return Err(ApiError::new(ErrorKind::InvalidRequest, code, sentence).with_param("stream"));
+        return Err(Refusal::no_replay());
     }
     let known: Vec<_> = pairs()
         .filter(|pair| PARAMETERS.contains(&name(pair).as_str()))
@@ -166,13 +164,6 @@ fn known_parameters(query: &str) -> Result<String, ApiError> {
     } else {
         format!("?{}", known.join("&"))
     })
-}
-
-/// The error for an id that is unknown, or the response of another key.
-fn unknown(id: &str) -> Refusal {
-    let id = wire::truncate_for_error(id);
-    let sentence = format!("Response with id '{id}' not found.");
-    ApiError::new(ErrorKind::NotFound, "not_found", sentence).into()
 }
 
 const PARAMETERS: [&str; 7] = [

@@ -14,7 +14,7 @@ use config::Limits;
 use futures_util::Stream;
 use images::{Edit, Form, FormFile, PartKind};
 use multer::{Constraints, Field, Multipart, SizeLimit};
-use wire::{ApiError, ErrorKind};
+use wire::ApiError;
 
 use self::pace::Pace;
 use super::ClientBody;
@@ -31,7 +31,9 @@ pub(crate) fn boundary(content_type: &str) -> Result<String, Refusal> {
         .filter(|boundary| {
             (1..=MAX_BOUNDARY).contains(&boundary.len()) && boundary.chars().all(is_allowed)
         })
-        .ok_or_else(|| malformed("its Content-Type needs a boundary of 1 to 70 characters"))
+        .ok_or_else(|| {
+            Refusal::malformed_form("its Content-Type needs a boundary of 1 to 70 characters")
+        })
 }
 
 /// Reads a form as an edit request. Returns the errors of [`Incoming::next_chunk`], 413 for a part
@@ -48,7 +50,7 @@ pub(crate) async fn read(
     while let Some(chunk) = incoming.next_chunk().await? {
         epilogue += chunk.len();
         if epilogue > MAX_EPILOGUE {
-            return Err(malformed(&format!(
+            return Err(Refusal::malformed_form(&format!(
                 "more than {MAX_EPILOGUE} bytes follow its last boundary"
             )));
         }
@@ -76,7 +78,9 @@ async fn parts(
         check_head(&field)?;
         add_part(field, &mut form, &pace).await?;
     }
-    Err(malformed(&format!("it has more than {MAX_PARTS} parts")))
+    Err(Refusal::malformed_form(&format!(
+        "it has more than {MAX_PARTS} parts"
+    )))
 }
 
 /// Refuses part headers over the limits. [`Pace`] does not count the last chunk, so that large
@@ -88,8 +92,8 @@ fn check_head(field: &Field<'_>) -> Result<(), Refusal> {
         .map(|(name, value)| name.as_str().len() + value.len())
         .sum();
     match (size > pace::MAX_HEAD, headers.len() > MAX_HEADERS) {
-        (true, _) => Err(malformed("the head of a part is too long")),
-        (_, true) => Err(malformed(&format!(
+        (true, _) => Err(Refusal::malformed_form("the head of a part is too long")),
+        (_, true) => Err(Refusal::malformed_form(&format!(
             "a part has more than {MAX_HEADERS} headers"
         ))),
         _ => Ok(()),
@@ -100,14 +104,16 @@ async fn add_part(field: Field<'_>, form: &mut Form, pace: &Pace) -> Result<(), 
     let name = field
         .name()
         .map(str::to_owned)
-        .ok_or_else(|| malformed("a part has no name"))?;
+        .ok_or_else(|| Refusal::malformed_form("a part has no name"))?;
     match images::part(&name, field.file_name().is_some()) {
         PartKind::Text => {
             let bytes = read_part(field, MAX_TEXT, pace).await?;
             let text = std::str::from_utf8(&bytes);
             form.text(
                 &name,
-                text.map_err(|_| malformed(&format!("its part '{name}' is not UTF-8")))?,
+                text.map_err(|_| {
+                    Refusal::malformed_form(&format!("its part '{name}' is not UTF-8"))
+                })?,
             );
         }
         PartKind::Picture => form.picture(&name, read_part(field, usize::MAX, pace).await?),
@@ -127,7 +133,7 @@ async fn read_part(mut field: Field<'_>, limit: usize, pace: &Pace) -> Result<By
     let mut pieces = Pieces::default();
     while let Some(chunk) = next_chunk(&mut field, pace).await? {
         if chunk.len() > limit.saturating_sub(pieces.len()) {
-            return Err(too_large(field.name()));
+            return Err(Refusal::part_too_large(field.name()));
         }
         pieces.push(chunk);
     }
@@ -173,32 +179,15 @@ impl Error for ReadFailure {}
 
 fn refuse(error: multer::Error) -> Refusal {
     match error {
-        multer::Error::FieldSizeExceeded { field_name, .. } => too_large(field_name.as_deref()),
+        multer::Error::FieldSizeExceeded { field_name, .. } => {
+            Refusal::part_too_large(field_name.as_deref())
+        }
         multer::Error::StreamReadFailed(cause) => match cause.downcast::<ReadFailure>() {
             Ok(failure) => failure.0,
             Err(_) => Refusal::broken_upload(),
         },
-        _ => malformed("it breaks off, or its parts are not as RFC 7578 asks"),
+        _ => Refusal::malformed_form("it breaks off, or its parts are not as RFC 7578 asks"),
     }
-}
-
-fn malformed(why: &str) -> Refusal {
-    ApiError::new(
-        ErrorKind::InvalidRequest,
-        "invalid_value",
-        format!("The multipart form cannot be read: {why}."),
-    )
-    .into()
-}
-
-fn too_large(name: Option<&str>) -> Refusal {
-    let name = wire::truncate_for_error(name.unwrap_or("part"));
-    let error = ApiError::new(
-        ErrorKind::TooLarge,
-        "request_too_large",
-        format!("The part '{name}' is larger than the limit."),
-    );
-    error.with_param(name).into()
 }
 
 /// The media type of a file without one.

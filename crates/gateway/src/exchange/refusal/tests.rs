@@ -3,9 +3,12 @@
 
 use std::collections::BTreeSet;
 
+use bytes::Bytes;
 use catalog::Catalog;
 use coding::Coding;
 use engine::Rejection;
+use fetch::FetchError;
+use fetch::target::NotAllowed;
 use http::Method;
 use http_body_util::BodyExt as _;
 use quota::Remaining;
@@ -16,6 +19,7 @@ use testkit::errors::{Class, ERRORS, Literal};
 use wire::{Code, ContextOverflow, Path, Reported, StreamCode, Violations};
 
 use super::*;
+use crate::endpoints::{models, stored_response};
 
 /// An error of a class, as the clients of OpenAI's protocols and of Messages get it.
 struct Case {
@@ -41,6 +45,11 @@ impl Case {
             openai: Some(refusal),
             messages: None,
         }
+    }
+
+    /// An error that only clients of OpenAI's protocols get for their request.
+    fn of_openai(class: &'static str, found: Violations) -> Self {
+        violations(class, found, None)
     }
 
     fn refusals(&self) -> [(Protocol, Option<&Refusal>); 4] {
@@ -198,6 +207,7 @@ fn refusals() -> Vec<Case> {
         Case::of_responses("streams_of_a_websocket", Refusal::too_many_streams(32)),
         Case::of_responses("age_of_a_websocket", Refusal::websocket_too_old(60)),
         Case::of("malformed_body", Refusal::broken_upload()),
+        Case::of("no_path", Refusal::no_path(&Method::CONNECT)),
         Case::of("long_target", Refusal::target_too_long()),
         Case::of("missing_key", Refusal::missing_key()),
         Case::of("wrong_key", Refusal::invalid_key()),
@@ -363,6 +373,118 @@ fn mistakes() -> Vec<Case> {
     ]
 }
 
+/// The errors for image URLs that are not fetched.
+fn image_urls() -> Vec<Case> {
+    let url = |class, error| {
+        let url = format!("https://images.example/a.png?key={SECRET}");
+        Case::of(class, Refusal::image_url(error, &url, Some("input[0]")))
+    };
+    vec![
+        url("image_not_downloaded", FetchError::Timeout),
+        url("image_not_downloaded", FetchError::Status(404)),
+        url("image_not_an_image", FetchError::Kind),
+        url("image_url_not_allowed", NotAllowed::Port.into()),
+        url("image_url_not_allowed", FetchError::NotListed),
+        url("image_urls_off", FetchError::Off),
+        url("too_many_downloads", FetchError::Busy),
+        Case::of("too_many_image_urls", Refusal::too_many_image_urls(16)),
+    ]
+}
+
+/// The errors for the form of an image edit.
+fn forms() -> Vec<Case> {
+    let form = |texts: &[(&str, &str)], files: &[(&str, &'static [u8])]| {
+        let mut form = images::Form::default();
+        for (name, text) in [("prompt", "A cat.")].iter().chain(texts) {
+            form.text(name, text);
+        }
+        for (name, bytes) in files {
+            form.picture(name, Bytes::from_static(bytes));
+        }
+        form.finish().expect_err("a mistake")
+    };
+    let png: (&str, &[u8]) = ("image", b"\x89PNG\r\n\x1a\n\0\0\0\r");
+    let file_as_text = {
+        let mut form = images::Form::default();
+        form.text("prompt", "A cat.");
+        form.picture(png.0, Bytes::from_static(png.1));
+        form.file(images::FormFile {
+            name: "size".to_owned(),
+            filename: "a.txt".to_owned(),
+            media_type: "text/plain".to_owned(),
+            bytes: Bytes::new(),
+        });
+        form.finish().expect_err("a mistake")
+    };
+    let openai = Case::of_openai;
+    vec![
+        Case::of_responses(
+            "malformed_form",
+            Refusal::malformed_form("a part has no name"),
+        ),
+        Case::of_responses("part_too_large", Refusal::part_too_large(Some("prompt"))),
+        Case::of_responses(
+            "picture_too_large",
+            Refusal::picture_too_large("image", 9, 8),
+        ),
+        openai("missing_member", form(&[], &[])),
+        openai("repeated_part", form(&[("n", "1"), ("n", "2")], &[png])),
+        openai(
+            "repeated_part",
+            form(&[], &[png, ("mask", png.1), ("mask", png.1)]),
+        ),
+        openai(
+            "wrong_type_of_file",
+            form(&[], &[("image", b"GIF89a\x05\0\x07\0\0\0")]),
+        ),
+        openai(
+            "wrong_type_of_file",
+            form(&[], &[png, ("mask", b"\xff\xd8\xff\xe0\0\x10JFIF\0\x01")]),
+        ),
+        openai("wrong_type_of_file", form(&[], &[("image", b"?")])),
+        openai("wrong_type", file_as_text),
+        openai("misspelt_member", form(&[("Size", "auto")], &[png])),
+    ]
+}
+
+/// The errors of the endpoints that read a query.
+fn queries() -> Vec<Case> {
+    let models = |query: &str| {
+        let list = models::page(query).and_then(|page| Catalog::builtin().list(&page, |_| true));
+        list.expect_err("a mistake")
+    };
+    let both = |class, query| violations(class, models(query), Some(models(query)));
+    let items = |query| stored_response::Page::read(query).err().expect("a mistake");
+    vec![
+        both("wrong_type", "limit=many"),
+        both("integer_below_minimum", "limit=0"),
+        both("integer_above_maximum", "limit=1001"),
+        both("unknown_cursor", "after_id=nope"),
+        both("unknown_cursor", "before_id=nope"),
+        Case::of_openai("wrong_type", items("limit=many")),
+        Case::of_openai("integer_above_maximum", items("limit=101")),
+        Case::of_openai("unknown_word", items("order=up")),
+    ]
+}
+
+/// The errors for a response that a request refers to, and for one that cannot be counted.
+fn references() -> Vec<Case> {
+    let of = Case::of_responses;
+    vec![
+        of("unknown_response", Refusal::unknown_response("resp_1")),
+        of("synchronous_response", Refusal::synchronous_response()),
+        of("no_replay", Refusal::no_replay()),
+        of("no_background_over_a_websocket", Refusal::no_background()),
+        of(
+            "unknown_previous_response",
+            stored_input::no_response("resp_1").into(),
+        ),
+        of("unknown_item", stored_input::no_item("rs_1").into()),
+        of("repeated_item", stored_input::repeated("msg_1").into()),
+        Case::of("not_countable", Refusal::not_countable("coder")),
+    ]
+}
+
 /// Puts members into a body. `null` removes one.
 fn merged(mut body: Value, members: Value) -> Value {
     let known = body.as_object_mut().expect("an object");
@@ -392,16 +514,6 @@ fn unknown_things() -> Vec<Case> {
             openai: of("msg-sonnet-5", catalog::Protocol::Responses),
             messages: of("alt-flash", catalog::Protocol::Messages),
         },
-        Case {
-            class: "unknown_previous_response",
-            openai: Some(stored_input::no_response("resp_1").into()),
-            messages: None,
-        },
-        Case {
-            class: "unknown_item",
-            openai: Some(stored_input::no_item("rs_1").into()),
-            messages: None,
-        },
     ]
 }
 
@@ -414,6 +526,10 @@ fn cases() -> Vec<Case> {
     cases.extend(refusals());
     cases.extend(mistakes());
     cases.extend(unknown_things());
+    cases.extend(image_urls());
+    cases.extend(forms());
+    cases.extend(queries());
+    cases.extend(references());
     cases
 }
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::Poll;
 
-use super::malformed;
 use crate::exchange::refusal::Refusal;
 
 /// The pace at which multer is fed, shared by the feeding stream and the reader of parts.
@@ -70,7 +69,7 @@ impl Pace {
     /// headers.
     pub(super) fn check_head(&self) -> Result<(), Refusal> {
         match self.0.parsed.load(Ordering::Relaxed) {
-            MAX_HEAD..IN_DATA => Err(malformed(
+            MAX_HEAD..IN_DATA => Err(Refusal::malformed_form(
                 "the head of a part is too long, or its boundary never comes",
             )),
             _ => Ok(()),
