@@ -1,5 +1,10 @@
 //! The catalog of models, and lookup of models by id and endpoint.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "each error here has a row in tests/testkit/errors.toml"
+)]
+
 use std::cmp::Reverse;
 use std::collections::HashSet;
 

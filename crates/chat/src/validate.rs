@@ -192,9 +192,7 @@ fn check_part(part: &Part, rules: MessageRules, path: &Path<'_>, found: &mut Vio
             if part.file.file_id.is_some() && !rules.rules.file_ids && !rules.is_history =>
         {
             let path = path.key("file");
-            let path = path.key("file_id");
-            let sentence = format!("{path} is not supported: no files are stored; send file_data.");
-            found.unsupported(&path, Code::UnsupportedParameter, sentence);
+            found.unsupported_parameter(&path.key("file_id"), Some("file_data"));
         }
         _ => {}
     }
@@ -212,19 +210,17 @@ fn check_output(request: &Request, rules: &Rules, found: &mut Violations) {
     if let (Some(old), Some(new)) = (request.max_tokens, request.max_completion_tokens)
         && old != new
     {
-        let sentence = format!(
-            "'max_tokens' is {old} and 'max_completion_tokens' is {new}: send one of them."
-        );
-        found.invalid(&root.key("max_completion_tokens"), sentence);
+        let sentence =
+            "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.";
+        let code = Code::InvalidParameterCombination;
+        found.unsupported(&root.key("max_tokens"), code, sentence);
     }
     let path = root.key("n");
     found.check_integer(&path, request.n, 1, 128);
-    if request.n.is_some_and(|n| (2..=128).contains(&n)) && !rules.many_choices {
-        found.unsupported(
-            &path,
-            Code::UnsupportedValue,
-            "'n' above 1 is not supported by this model.",
-        );
+    if let Some(n @ 2..=128) = request.n
+        && !rules.many_choices
+    {
+        found.only_default(&path, &n.to_string(), "1");
     }
     let path = root.key("stop");
     match &request.stop {
@@ -257,7 +253,8 @@ fn check_sampling(request: &Request, rules: Rules, found: &mut Violations) {
     let path = root.key("top_logprobs");
     found.check_integer(&path, request.top_logprobs, 0, 20);
     if request.top_logprobs.is_some() && request.logprobs != Some(true) {
-        found.invalid(&path, "'top_logprobs' needs 'logprobs' to be true.");
+        let sentence = "The 'top_logprobs' parameter is only allowed when 'logprobs' is enabled.";
+        found.invalid(&path, sentence);
     }
     let effort = rules.judged(request.reasoning_effort.as_ref().map(Effort::as_str));
     found.check_word(&root.key("reasoning_effort"), effort, Effort::KNOWN);
@@ -309,10 +306,7 @@ fn check_tool_choice(
 ) {
     match choice {
         ToolChoice::Word(ToolMode::Required) if tools.is_empty() => {
-            found.invalid(
-                path,
-                "'tool_choice' is 'required', but there are no 'tools'.",
-            );
+            found.choice_without_tools(path);
         }
         ToolChoice::Word(word) => {
             found.check_word(path, rules.judged(Some(word.as_str())), ToolMode::KNOWN);
@@ -339,10 +333,7 @@ fn check_choice(
     match choice {
         ToolChoiceObject::Function(choice) => {
             if !offered.contains(choice.function.name.as_str()) && !rules.unknown_types {
-                found.invalid(
-                    path,
-                    "'tool_choice' names a function that is not in 'tools'.",
-                );
+                found.unknown_function(path, &choice.function.name);
             }
         }
         ToolChoiceObject::AllowedTools(choice) => {
@@ -363,27 +354,23 @@ fn check_choice(
 }
 
 fn check_unserved(request: &Request, rules: &Rules, found: &mut Violations) {
-    let mut refuse = |name: &str, advice: &str| {
-        let sentence = format!("'{name}' is not supported{advice}.");
-        found.unsupported(&Path::ROOT.key(name), Code::UnsupportedParameter, sentence);
-    };
     let wants_audio = request
         .modalities
         .as_ref()
         .is_some_and(|list| list.iter().any(|modality| modality == "audio"));
     if wants_audio && !rules.audio {
-        refuse("modalities", " with 'audio' by this model");
+        found.unsupported_value(&Path::ROOT.key("modalities"), "'audio'");
     }
     if request.audio.is_some() && !rules.audio {
-        refuse("audio", " by this model");
+        found.unsupported_parameter(&Path::ROOT.key("audio"), None);
     }
     if request.web_search_options.is_some() && !rules.web_search {
-        refuse("web_search_options", " by this model");
+        found.unsupported_parameter(&Path::ROOT.key("web_search_options"), None);
     }
     if request.functions.is_some() && !rules.unknown_types {
-        refuse("functions", "; send 'tools'");
+        found.unsupported_parameter(&Path::ROOT.key("functions"), Some("tools"));
     }
     if request.function_call.is_some() && !rules.unknown_types {
-        refuse("function_call", "; send 'tool_choice'");
+        found.unsupported_parameter(&Path::ROOT.key("function_call"), Some("tool_choice"));
     }
 }

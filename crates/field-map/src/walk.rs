@@ -1,7 +1,7 @@
 //! Walks through a request, and finds the fields that a translation drops or refuses.
 
 use vendor::Protocol;
-use wire::{ApiError, Code, ErrorKind, Path};
+use wire::{ApiError, Path};
 
 use super::outline::{Outline, Part};
 use super::table::{self, Node};
@@ -141,15 +141,16 @@ fn is_of_user(message: &Part<'_>) -> bool {
 
 fn refusal(part: &Part<'_>, path: &Path<'_>) -> ApiError {
     // For an object, the unsupported part is its kind.
-    let kind = TAGS.into_iter().find(|tag| part.member(tag).is_some());
-    let param = kind.map_or_else(|| path.to_string(), |tag| path.key(tag).to_string());
-    let sentence = format!("'{param}' as it was sent is not supported by this model.");
-    ApiError::new(
-        ErrorKind::InvalidRequest,
-        Code::UnsupportedValue.as_str(),
-        sentence,
-    )
-    .with_param(param)
+    let kind = TAGS
+        .into_iter()
+        .find_map(|tag| Some((tag, part.word(tag)?)));
+    match (kind, part) {
+        (Some((tag, kind)), _) => {
+            ApiError::unsupported_value(&path.key(tag).to_string(), &format!("'{kind}'"))
+        }
+        (None, Part::Keyword(word)) => ApiError::unsupported_value(&path.to_string(), word),
+        (None, _) => ApiError::unsupported_value(&path.to_string(), "the given value"),
+    }
 }
 
 /// Returns true if `name` has the form of a field name.

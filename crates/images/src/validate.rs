@@ -1,7 +1,7 @@
 //! Validates requests beyond the types of their fields.
 
 use picture::Format;
-use wire::{Code, DataUrl, Path, Violations};
+use wire::{DataUrl, Path, Problem, Violations};
 
 use crate::request::{
     Background, Edit, FormFile, Generation, Mask, OutputFormat, Quality, Reference,
@@ -107,10 +107,7 @@ fn check_generation(request: &Generation, rules: &Rules, found: &mut Violations)
 
 fn check_prompt(prompt: &str, path: &Path<'_>, found: &mut Violations) {
     if prompt.is_empty() {
-        found.invalid(
-            path,
-            "Invalid 'prompt': expected a text, but got an empty string.",
-        );
+        found.add(path, Problem::EmptyString);
     }
     found.check_text(path, prompt, MAX_PROMPT);
 }
@@ -132,13 +129,9 @@ fn check_settings(request: &Generation, found: &mut Violations) {
     }
     check_words(request, found);
     let format = request.response_format.as_ref();
-    if format.is_some_and(|word| !word.is_known()) {
-        let sentence = "Unsupported 'response_format': pictures travel as 'b64_json'.";
-        found.unsupported(
-            &root.key("response_format"),
-            Code::UnsupportedValue,
-            sentence,
-        );
+    if let Some(word) = format.filter(|word| !word.is_known()) {
+        let value = format!("'{}'", wire::truncate_for_error(word.as_str()));
+        found.only_default(&root.key("response_format"), &value, "b64_json");
     }
 }
 
@@ -159,11 +152,8 @@ fn check_words(request: &Generation, found: &mut Violations) {
         .as_ref()
         .filter(|word| !word.is_known())
     {
-        let accepted = OutputFormat::KNOWN.join("', '");
-        let word = wire::truncate_for_error(word.as_str());
-        let sentence =
-            format!("Unsupported 'output_format': '{word}'. Supported values are: '{accepted}'.");
-        found.unsupported(&root.key("output_format"), Code::UnsupportedValue, sentence);
+        let value = format!("'{}'", wire::truncate_for_error(word.as_str()));
+        found.unsupported_value(&root.key("output_format"), &value);
     }
     if (&request.background, &request.output_format)
         == (&Some(Background::Transparent), &Some(OutputFormat::Jpeg))
@@ -185,7 +175,7 @@ fn check_references(request: &Edit, rules: &Rules, found: &mut Violations) {
     }
     for (i, image) in images.iter().enumerate() {
         let path = path.index(i);
-        if is_stored(image, &path, "a data URL or a public HTTPS URL", found) {
+        if is_stored(image, &path, found) {
             continue;
         }
         match &image.image_url {
@@ -203,9 +193,7 @@ fn check_references(request: &Edit, rules: &Rules, found: &mut Violations) {
 pub fn check_files(files: &[FormFile]) -> Result<(), Violations> {
     let mut found = Violations::default();
     for FormFile { name, .. } in files {
-        let sentence = format!("Unsupported '{name}': files are accepted as 'image' and 'mask'.");
-        let path = Path::ROOT.key(name);
-        found.unsupported(&path, Code::UnsupportedParameter, sentence);
+        found.unsupported_parameter(&Path::ROOT.key(name), Some("image"));
     }
     found.or(())
 }
@@ -213,8 +201,7 @@ pub fn check_files(files: &[FormFile]) -> Result<(), Violations> {
 fn check_mask(mask: &Mask, found: &mut Violations) {
     let path = Path::ROOT.key("mask");
     if mask.file_id.is_some() {
-        let sentence = "mask.file_id is not supported; send image_url.";
-        return found.unsupported(&path.key("file_id"), Code::UnsupportedParameter, sentence);
+        return found.unsupported_parameter(&path.key("file_id"), Some("image_url"));
     }
     let Some(source) = &mask.image_url else {
         return found.missing(&path.key("image_url"));
@@ -231,11 +218,9 @@ fn check_mask(mask: &Mask, found: &mut Violations) {
 }
 
 /// Returns true if the reference is a stored file, after recording the violation.
-fn is_stored(image: &Reference, path: &Path<'_>, instead: &str, found: &mut Violations) -> bool {
+fn is_stored(image: &Reference, path: &Path<'_>, found: &mut Violations) -> bool {
     if image.file_id.is_some() {
-        let path = path.key("file_id");
-        let sentence = format!("{path} is not supported; send image_url with {instead}.");
-        found.unsupported(&path, Code::UnsupportedParameter, sentence);
+        found.unsupported_parameter(&path.key("file_id"), Some("image_url"));
     }
     image.file_id.is_some()
 }

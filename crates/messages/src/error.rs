@@ -176,6 +176,7 @@ fn violation_text(violation: &Violation) -> String {
         Problem::EmptyArray => {
             "List should have at least 1 item after validation, not 0".to_owned()
         }
+        Problem::EmptyString => "String should have at least 1 character".to_owned(),
         Problem::StringTooLong { maximum, .. } => {
             format!("String should have at most {maximum} characters")
         }

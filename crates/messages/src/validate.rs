@@ -70,12 +70,7 @@ impl Request {
 
 fn check_model(request: &Request, found: &mut Violations) {
     found.check_spelling(&Path::ROOT, request);
-    if request.model.is_empty() {
-        found.invalid(
-            &Path::ROOT.key("model"),
-            "model: expected the id of a model, but got an empty string",
-        );
-    }
+    found.check_model(&request.model);
 }
 
 fn check_cap(request: &Request, rules: &Rules, found: &mut Violations) {
@@ -239,7 +234,7 @@ fn check_block(block: &InputBlock, rules: MessageRules, path: &Path<'_>, found: 
         }
         InputBlock::ToolUse(call) if !call.input.is_object() => {
             let path = path.key("input");
-            found.invalid(&path, format!("{path}: expected a JSON object"));
+            found.invalid(&path, format!("{path}: Input should be a valid dictionary"));
         }
         InputBlock::ToolResult(result) => check_result(result, rules, path, found),
         _ => {}
@@ -341,7 +336,7 @@ fn check_url(url: &str, path: &Path<'_>, found: &mut Violations) {
         .split_at_checked(8)
         .is_some_and(|(scheme, rest)| scheme.eq_ignore_ascii_case("https://") && !rest.is_empty());
     if !https {
-        found.invalid(path, format!("{path}: expected an https:// URL"));
+        found.invalid(path, format!("{path}: Only HTTPS URLs are supported"));
     }
 }
 
@@ -353,7 +348,7 @@ fn check_tools(tools: &[Tool], list: &Path<'_>, found: &mut Violations) {
             found.check_name(&path.key("name"), &tool.name, 128);
             if !tool.input_schema.is_object() {
                 let path = path.key("input_schema");
-                found.invalid(&path, format!("{path}: expected a JSON Schema object"));
+                found.invalid(&path, format!("{path}: Input should be a valid dictionary"));
             }
         }
     }
@@ -424,7 +419,7 @@ fn check_output_config(
     match &config.format {
         Some(OutputFormat::JsonSchema(format)) if !format.schema.is_object() => {
             let path = path.key("schema");
-            found.invalid(&path, format!("{path}: expected a JSON Schema object"));
+            found.invalid(&path, format!("{path}: Input should be a valid dictionary"));
         }
         Some(format @ OutputFormat::Other(_)) if !rules.accepts(format.kind()) => {
             found.unknown_word(&path.key("type"), format.kind(), OutputFormat::KNOWN);

@@ -1,6 +1,11 @@
 //! The parts of a request's input that the gateway keeps: the answers and items that the request
 //! refers to.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "each error here has a row in tests/testkit/errors.toml"
+)]
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;

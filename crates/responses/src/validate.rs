@@ -168,40 +168,25 @@ fn check_metadata(metadata: Option<&Object>, path: &Path<'_>, found: &mut Violat
 }
 
 fn check_unserved(request: &Request, rules: &Rules, found: &mut Violations) {
-    let mut refuse = |name: &str, code: Code, advice: &str| {
-        found.unsupported(
-            &Path::ROOT.key(name),
-            code,
-            format!("'{name}' is not supported{advice}."),
-        );
-    };
-    if request.previous_response_id.is_some() && !rules.previous_response {
-        refuse(
-            "previous_response_id",
-            Code::PreviousResponseNotFound,
-            SEND_ALL,
-        );
+    let root = Path::ROOT;
+    if let Some(id) = &request.previous_response_id
+        && !rules.previous_response
+    {
+        let id = wire::truncate_for_error(id);
+        let sentence = format!("Previous response with id '{id}' not found.");
+        let code = Code::PreviousResponseNotFound;
+        found.unsupported(&root.key("previous_response_id"), code, sentence);
     }
     if request.conversation.is_some() && !rules.conversation {
-        refuse("conversation", Code::UnsupportedParameter, SEND_ALL);
+        found.unsupported_parameter(&root.key("conversation"), Some("input"));
     }
     if request.prompt.is_some() && !rules.prompt {
-        refuse(
-            "prompt",
-            Code::UnsupportedParameter,
-            ": no prompts are stored; send 'instructions' and 'input'",
-        );
+        found.unsupported_parameter(&root.key("prompt"), Some("input"));
     }
     if request.background == Some(true) && !rules.background {
-        refuse(
-            "background",
-            Code::UnsupportedParameter,
-            " as true; leave it out or send false",
-        );
+        found.unsupported_parameter(&root.key("background"), None);
     }
 }
-
-const SEND_ALL: &str = ": nothing is kept between requests; send the whole conversation in 'input'";
 
 const MAX_NAME: usize = 64;
 const MAX_PAIRS: usize = 16;

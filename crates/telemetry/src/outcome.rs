@@ -144,6 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "an error of the test alone")]
     fn refusals_are_counted_by_their_status() {
         let outcome =
             |kind| Outcome::of_refusal(&ApiError::new(kind, "not_found", "A message.")).as_str();

@@ -1,5 +1,10 @@
 //! Converts engine failures to the errors that clients receive.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "each error here has a row in tests/testkit/errors.toml"
+)]
+
 use engine::{EngineError, Rejection};
 use wire::{ApiError, ContextOverflow, ErrorKind, Reported, Specifics, StreamCode};
 

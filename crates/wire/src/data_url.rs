@@ -102,12 +102,7 @@ pub fn check_image_url(path: &Path<'_>, url: &str, found: &mut Violations) {
             .get(..8)
             .is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"));
         if !https || url.len() == 8 {
-            found.invalid(
-                path,
-                format!(
-                    "Invalid '{path}': expected a base64 Data URL of an image or an https:// URL."
-                ),
-            );
+            found.invalid_url(path);
         }
         return;
     }

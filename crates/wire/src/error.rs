@@ -1,5 +1,10 @@
 //! The error type of the gateway, and its OpenAI-style response body.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "each error here has a row in tests/testkit/errors.toml"
+)]
+
 use std::fmt;
 use std::num::NonZeroU32;
 

@@ -23,6 +23,7 @@ mod stream;
 mod structs;
 mod tagged;
 mod text_enum;
+mod unsupported;
 mod valid;
 mod violation;
 

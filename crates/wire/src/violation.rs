@@ -1,5 +1,10 @@
 //! Validation errors of a request, and the ordered list of them.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "each error here has a row in tests/testkit/errors.toml"
+)]
+
 use std::fmt;
 
 use crate::{ApiError, ErrorKind, Json, Path};
@@ -15,6 +20,7 @@ crate::text_enum! {
         DecimalBelowMinValue = "decimal_below_min_value",
         DuplicateParameter = "duplicate_parameter",
         EmptyArray = "empty_array",
+        EmptyString = "empty_string",
         GatewayConcurrencyLimit = "gateway_concurrency_limit",
         InsufficientPermissions = "insufficient_permissions",
         InsufficientQuota = "insufficient_quota",
@@ -22,6 +28,7 @@ crate::text_enum! {
         IntegerBelowMinValue = "integer_below_min_value",
         InvalidApiKey = "invalid_api_key",
         InvalidJson = "invalid_json",
+        InvalidParameterCombination = "invalid_parameter_combination",
         InvalidPrompt = "invalid_prompt",
         InvalidStreamId = "invalid_stream_id",
         InvalidType = "invalid_type",
@@ -91,6 +98,8 @@ pub enum Problem {
     },
     /// An empty array where at least one element is required.
     EmptyArray,
+    /// An empty string where at least one character is required.
+    EmptyString,
     /// A string that is too long.
     StringTooLong {
         /// The maximum length in characters.
@@ -139,6 +148,7 @@ impl Problem {
             Self::Range { .. } => Code::DecimalAboveMaxValue,
             Self::Word { .. } | Self::Name { .. } => Code::InvalidValue,
             Self::EmptyArray => Code::EmptyArray,
+            Self::EmptyString => Code::EmptyString,
             Self::StringTooLong { .. } => Code::StringAboveMaxLength,
             Self::ArrayTooLong { .. } => Code::ArrayAboveMaxLength,
             Self::Other(code, _) => *code,
@@ -218,6 +228,10 @@ impl fmt::Display for Violation {
                     "Invalid '{param}': empty array. Expected an array with minimum length 1, but got an empty array instead."
                 )
             }
+            Problem::EmptyString => write!(
+                f,
+                "Invalid '{param}': empty string. Expected a string with minimum length 1, but got an empty string instead."
+            ),
             Problem::StringTooLong { maximum, found } => write!(
                 f,
                 "Invalid '{param}': string too long. Expected a string with maximum length {maximum}, but got a string with length {found} instead."
@@ -305,6 +319,29 @@ impl Violations {
         self.add(path, Problem::Other(Code::InvalidValue, sentence.into()));
     }
 
+    /// Records a text that is not the URL that the field at `path` needs.
+    pub fn invalid_url(&mut self, path: &Path<'_>) {
+        let sentence = format!(
+            "Invalid '{path}'. Expected a valid URL, but got a value with an invalid format."
+        );
+        self.invalid(path, sentence);
+    }
+
+    /// Records a choice of tools in a request without any.
+    pub fn choice_without_tools(&mut self, path: &Path<'_>) {
+        let sentence = "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.";
+        self.invalid(path, sentence);
+    }
+
+    /// Records the choice of a function that is not among the tools.
+    pub fn unknown_function(&mut self, path: &Path<'_>, name: &str) {
+        let name = crate::truncate_for_error(name);
+        let sentence = format!(
+            "Invalid value for 'tool_choice': no function named '{name}' was specified in the 'tools' parameter."
+        );
+        self.invalid(path, sentence);
+    }
+
     /// Records a string that is not one of the accepted values of the field at `path`.
     pub fn unknown_word(&mut self, path: &Path<'_>, found: &str, accepted: &[&str]) {
         let found = crate::truncate_for_error(found).to_owned();
@@ -388,8 +425,7 @@ impl Violations {
     /// Checks that the id of a model, at the field `model`, is not empty.
     pub fn check_model(&mut self, model: &str) {
         if model.is_empty() {
-            let sentence = "Invalid 'model': expected the id of a model, but got an empty string.";
-            self.invalid(&Path::ROOT.key("model"), sentence);
+            self.add(&Path::ROOT.key("model"), Problem::EmptyString);
         }
     }
 

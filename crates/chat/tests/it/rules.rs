@@ -25,7 +25,7 @@ fn refused(change: Value, code: &str, param: &str) {
 
 #[test]
 fn fields_out_of_range_are_refused_by_name() {
-    refused(json!({"model": ""}), "invalid_value", "model");
+    refused(json!({"model": ""}), "empty_string", "model");
     refused(json!({"messages": []}), "empty_array", "messages");
     refused(
         json!({"max_tokens": 0}),
@@ -35,8 +35,8 @@ fn fields_out_of_range_are_refused_by_name() {
     refused(json!({"max_tokens": 1e300}), "invalid_type", "max_tokens");
     refused(
         json!({"max_tokens": 3, "max_completion_tokens": 4}),
-        "invalid_value",
-        "max_completion_tokens",
+        "invalid_parameter_combination",
+        "max_tokens",
     );
     refused(
         json!({"temperature": 2.5}),
@@ -169,7 +169,7 @@ fn tools_and_formats_are_held_to_their_shapes() {
     );
     refused(
         json!({"modalities": ["text", "audio"]}),
-        "unsupported_parameter",
+        "unsupported_value",
         "modalities",
     );
 }

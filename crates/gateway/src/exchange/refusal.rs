@@ -1,5 +1,10 @@
 //! The errors that are sent before an answer has started, in the shape of the client's protocol.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "each error here has a row in tests/testkit/errors.toml"
+)]
+
 mod image_input;
 mod response_refs;
 

@@ -252,7 +252,8 @@ fn m06_files_of_unknown_names_are_kept_for_the_server() {
 fn m06_files_of_unknown_names_are_refused_by_an_engine() {
     let mut rules = Rules::default();
     let found = with_file("markup").unwrap().validate(&rules).unwrap_err();
-    let sentence = "Unsupported 'markup': files are accepted as 'image' and 'mask'.";
+    let sentence =
+        "Unsupported parameter: 'markup' is not supported with this model. Use 'image' instead.";
     assert_eq!(found.to_string(), sentence);
     assert_eq!(found.first().unwrap().param, "markup");
     rules.unknown_settings = true;

@@ -50,7 +50,7 @@ fn assert_refused(found: Result<(), (String, String, String)>, code: &str, param
 #[test]
 fn settings_have_their_ranges_and_words() {
     for (change, code, param) in [
-        (json!({"prompt": ""}), "invalid_value", "prompt"),
+        (json!({"prompt": ""}), "empty_string", "prompt"),
         (json!({"prompt": null}), "invalid_type", "prompt"),
         (
             json!({"prompt": "x".repeat(32_001)}),
@@ -114,7 +114,7 @@ fn settings_have_their_ranges_and_words() {
             "unsupported_value",
             "response_format",
         ),
-        (json!({"model": ""}), "invalid_value", "model"),
+        (json!({"model": ""}), "empty_string", "model"),
         (json!({"stream": "true"}), "invalid_type", "stream"),
     ] {
         assert_refused(generation(change), code, param);
@@ -260,7 +260,7 @@ fn i05_a_picture_has_the_same_error_wherever_it_is() {
     );
     assert_eq!(
         message("http://a.example/x.png"),
-        "Invalid 'images[0].image_url': expected a base64 Data URL of an image or an https:// URL."
+        "Invalid 'images[0].image_url'. Expected a valid URL, but got a value with an invalid format."
     );
 }
 

@@ -9,6 +9,7 @@ use wire::{ApiError, ErrorKind};
 /// Each row of the error table names a kind of failure, from which its status and body follow: in
 /// the vendor's wording for failures that the vendor reports too, whatever ours is.
 #[test]
+#[expect(clippy::disallowed_methods, reason = "an error of the test alone")]
 fn every_sort_of_failure_has_its_status_and_body() {
     let user = json!([{"role": "user", "content": "Hi."}]);
     let error = |kind, code, ours| ApiError::new(kind, code, ours);
@@ -99,6 +100,7 @@ fn kinds_without_a_row_have_the_status_of_http() {
 /// "Overloaded" is only for servers that are overloaded: an unreachable or stopping server keeps
 /// our wording.
 #[test]
+#[expect(clippy::disallowed_methods, reason = "an error of the test alone")]
 fn an_unavailable_server_keeps_our_sentence() {
     let error = ApiError::new(
         ErrorKind::Unavailable,

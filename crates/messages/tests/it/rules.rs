@@ -43,7 +43,7 @@ fn accepted(change: Value) {
 
 #[test]
 fn fields_out_of_range_are_refused_by_name() {
-    refused(json!({"model": ""}), "invalid_value", "model");
+    refused(json!({"model": ""}), "empty_string", "model");
     refused(json!({"model": null}), "invalid_type", "model");
     refused(json!({"messages": []}), "empty_array", "messages");
     refused(

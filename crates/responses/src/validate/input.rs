@@ -122,12 +122,12 @@ impl Input<'_> {
             _ if self.rules.unknown_types => {}
             None => found.missing(&call_id),
             Some(id) if self.is_continued || calls.contains(id) => {}
-            Some(_) => found.invalid(
-                &call_id,
-                format!(
-                    "No tool call found for '{call_id}': send the function_call item before it."
-                ),
-            ),
+            Some(id) => {
+                let id = wire::truncate_for_error(id);
+                let sentence =
+                    format!("No tool call found for function call output with call_id {id}.");
+                found.invalid(&call_id, sentence);
+            }
         }
         let accepted = ["input_text", "input_image", "input_file", "text"];
         self.check_parts(&output.output, &accepted, &path.key("output"), found);
@@ -219,11 +219,7 @@ impl Input<'_> {
                 }
             }
             (None, Some(url)) if !url.starts_with("https://") => {
-                let path = path.key("file_url");
-                found.invalid(
-                    &path,
-                    format!("Invalid '{path}': expected an https:// URL."),
-                );
+                found.invalid_url(&path.key("file_url"));
             }
             _ => {}
         }
@@ -262,18 +258,13 @@ fn call_id(item: &Item) -> Option<&str> {
 
 fn check_call_id(id: &str, path: &Path<'_>, found: &mut Violations) {
     if id.is_empty() {
-        found.invalid(
-            path,
-            format!("Invalid '{path}': expected the id of a call, but got an empty string."),
-        );
+        found.add(path, Problem::EmptyString);
     }
     found.check_text(path, id, MAX_CALL_ID);
 }
 
 fn refuse_file_id(path: &Path<'_>, instead: &str, found: &mut Violations) {
-    let path = path.key("file_id");
-    let sentence = format!("{path} is not supported: no files are stored; send {instead}.");
-    found.unsupported(&path, Code::UnsupportedParameter, sentence);
+    found.unsupported_parameter(&path.key("file_id"), Some(instead));
 }
 
 /// Returns true for items of hosted tools. Whether they are supported is for the target to decide.

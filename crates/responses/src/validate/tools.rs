@@ -36,10 +36,7 @@ fn check_tool_choice(
 ) {
     match choice {
         ToolChoice::Word(ToolMode::Required) if tools.is_empty() => {
-            found.invalid(
-                path,
-                "'tool_choice' is 'required', but there are no 'tools'.",
-            );
+            found.choice_without_tools(path);
         }
         ToolChoice::Word(word) => {
             found.check_word(path, rules.judged(Some(word.as_str())), ToolMode::KNOWN);
@@ -67,10 +64,7 @@ fn check_choice(
         ToolChoiceObject::Function(choice) => {
             if !offered.contains(choice.name.as_str()) && !rules.unknown_types {
                 // Wherever the name is nested, clients look for the top-level field.
-                found.invalid(
-                    &Path::ROOT.key("tool_choice"),
-                    "'tool_choice' names a function that is not in 'tools'.",
-                );
+                found.unknown_function(&Path::ROOT.key("tool_choice"), &choice.name);
             }
         }
         ToolChoiceObject::AllowedTools(choice) => {

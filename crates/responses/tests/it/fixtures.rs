@@ -347,6 +347,7 @@ fn encode(event: &Event, encoder: &mut Encoder, out: &mut Vec<Event>) {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "an error of the test alone")]
 fn failure(error: ResponseError) -> ApiError {
     match error.code.as_str() {
         "gateway_concurrency_limit" => ApiError::concurrency_limit(),

@@ -104,9 +104,9 @@ fn a_model_may_take_a_text_for_the_input() {
 fn fields_out_of_range_are_refused_by_name() {
     assert_violation(
         json!({"model": ""}),
-        "invalid_value",
+        "empty_string",
         "model",
-        "Invalid 'model': expected the id of a model, but got an empty string.",
+        "Invalid 'model': empty string. Expected a string with minimum length 1, but got an empty string instead.",
     );
     assert_violation(
         json!({"max_output_tokens": 0}),
@@ -245,14 +245,13 @@ fn fields_that_need_stored_state_are_rejected() {
         json!({"previous_response_id": "resp_1"}),
         "previous_response_not_found",
         "previous_response_id",
-        "'previous_response_id' is not supported: nothing is kept between requests; send the whole conversation in \
-         'input'.",
+        "Previous response with id 'resp_1' not found.",
     );
     assert_violation(
         json!({"background": true}),
         "unsupported_parameter",
         "background",
-        "'background' is not supported as true; leave it out or send false.",
+        "Unsupported parameter: 'background' is not supported with this model.",
     );
     refused(
         json!({"conversation": "conv_1"}),
@@ -505,7 +504,8 @@ fn pictures_and_documents_are_held_to_their_sources() {
         image(json!({"file_id": "file_1"})),
         "unsupported_parameter",
         "input[0].content[0].file_id",
-        "input[0].content[0].file_id is not supported: no files are stored; send image_url.",
+        "Unsupported parameter: 'input[0].content[0].file_id' is not supported with this model. Use 'image_url' \
+         instead.",
     );
     let usable = "data:image/png;base64,aGk=";
     refused(
@@ -563,7 +563,7 @@ fn results_follow_their_calls() {
         input(json!([result, call])),
         "invalid_value",
         "input[0].call_id",
-        "No tool call found for 'input[0].call_id': send the function_call item before it.",
+        "No tool call found for function call output with call_id call_1.",
     );
     let Item::FunctionCall(FunctionCall { arguments, .. }) =
         accepted(input(json!([call, result]))).input.parts()[0].clone()
@@ -578,7 +578,7 @@ fn results_follow_their_calls() {
     };
     refused(
         input(json!([with(&call, "call_id", json!(""))])),
-        "invalid_value",
+        "empty_string",
         "input[0].call_id",
     );
     assert_violation(
@@ -710,7 +710,7 @@ fn the_forms_of_chat_completions_are_understood() {
 #[test]
 fn a_choice_is_one_of_the_tools() {
     let chosen = |choice: Value| json!({"tools": [{"type": "function", "name": "f"}], "tool_choice": choice});
-    let unknown = "'tool_choice' names a function that is not in 'tools'.";
+    let unknown = "Invalid value for 'tool_choice': no function named 'g' was specified in the 'tools' parameter.";
     assert_violation(
         chosen(json!({"type": "function", "name": "g"})),
         "invalid_value",
@@ -756,7 +756,7 @@ fn a_choice_is_one_of_the_tools() {
         "tool_choice",
         "Invalid value: 'perhaps'. Supported values are: 'none', 'auto', and 'required'.",
     );
-    let none = "'tool_choice' is 'required', but there are no 'tools'.";
+    let none = "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.";
     assert_violation(
         json!({"tool_choice": "required"}),
         "invalid_value",

@@ -201,11 +201,9 @@ fn turn(
                 .collect(),
             is_error: false,
         }),
-        _ => {
-            return Err(shared::unsupported(
-                format!("{path}.role"),
-                "This role is not supported by this model.",
-            ));
+        other => {
+            let role = format!("'{}'", other.kind());
+            return Err(ApiError::unsupported_value(&format!("{path}.role"), &role));
         }
     })
 }
@@ -414,11 +412,9 @@ fn tool_choice(request: &Request, tools: &mut Vec<engine::Tool>) -> Result<ToolC
                 allowed.mode == Some(ToolMode::Required),
             )
         }
-        Some(WordOr::Object(_)) => {
-            return Err(shared::unsupported(
-                "tool_choice",
-                "Only functions can be called by this model.",
-            ));
+        Some(WordOr::Object(choice)) => {
+            let kind = format!("'{}'", choice.kind());
+            return Err(ApiError::unsupported_value("tool_choice", &kind));
         }
     })
 }

@@ -390,10 +390,10 @@ impl shared::ClientPart for Part {
             }
             Self::Image(part) => match &part.image_url {
                 Some(url) => Ok(shared::image(url, part.detail.clone())),
-                None => Err(shared::unsupported(
-                    format!("{path}.file_id"),
-                    "This model takes no files by their id: send image_url.",
-                )),
+                None => {
+                    let param = format!("{path}.file_id");
+                    Err(ApiError::unsupported_parameter(&param, "image_url"))
+                }
             },
             Self::File(part) => match (&part.file_url, part.file_data.as_deref()) {
                 (Some(url), None) => Ok(UserPart::FileUrl {
@@ -430,8 +430,7 @@ fn tool_choice(
         None => ToolChoice::Auto,
         Some(WordOr::Word(ToolMode::None)) => ToolChoice::None,
         Some(WordOr::Word(ToolMode::Required)) if functions.is_empty() => {
-            let sentence = "Only functions can be called by this model, and there is none.";
-            return Err(shared::unsupported("tool_choice", sentence));
+            return Err(ApiError::unsupported_value("tool_choice", "'required'"));
         }
         Some(WordOr::Word(ToolMode::Required)) => ToolChoice::Required,
         Some(WordOr::Word(_)) => ToolChoice::Auto,
@@ -447,10 +446,8 @@ fn tool_choice(
         Some(WordOr::Object(choice)) => match chosen(choice, tools) {
             Some(name) => ToolChoice::Named(name),
             None => {
-                return Err(shared::unsupported(
-                    "tool_choice",
-                    "Only functions can be called by this model.",
-                ));
+                let kind = format!("'{}'", choice.kind());
+                return Err(ApiError::unsupported_value("tool_choice", &kind));
             }
         },
     })

@@ -1,5 +1,10 @@
 //! Conversions that the client protocols share.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "each error here has a row in tests/testkit/errors.toml"
+)]
+
 use std::collections::HashSet;
 
 use base64::Engine as _;
@@ -71,8 +76,7 @@ pub(super) fn parts<P: ClientPart>(
 
 /// The refusal of a part whose type has no neutral form.
 pub(super) fn unknown_part(kind: &str, path: &str) -> ApiError {
-    let sentence = format!("Parts of type '{kind}' are not supported by this model.");
-    unsupported(format!("{path}.type"), &sentence)
+    ApiError::unsupported_value(&format!("{path}.type"), &format!("'{kind}'"))
 }
 
 /// Adds the name of what was left out, unless it is there.

@@ -130,6 +130,7 @@ fn engine_steps_become_a_grammatical_stream() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "an error of the test alone")]
 fn a_failure_is_reported_once_and_ends_the_stream() {
     let mut pictures = Pictures::new(Operation::Edit, &TRAITS, 1, 5);
     let cause = ApiError::new(wire::ErrorKind::Internal, "upstream_error", "a secret");

@@ -40,6 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "an error of the test alone")]
     fn errors_have_the_places_that_the_client_knows() {
         let text = "Invalid 'input[3].content[1]': expected a text. Missing: 'input[12]', 'inputs[4]', 'input[1]'.";
         let error = ApiError::new(ErrorKind::InvalidRequest, "invalid_value", text);

@@ -16,6 +16,7 @@ use response_store::stored_input;
 use serde_json::{Value, json};
 use simulator::Protocol;
 use testkit::errors::{Class, ERRORS, Literal};
+use translate::inbound::ClientProtocol as _;
 use wire::{Code, ContextOverflow, Path, Reported, StreamCode, Violations};
 
 use super::*;
@@ -258,28 +259,51 @@ fn violations(class: &'static str, openai: Violations, messages: Option<Violatio
     }
 }
 
+/// The violations in a request of Responses with these members.
+fn responses(members: Value) -> Violations {
+    let body = json!({"model": "m", "input": [{"role": "user", "content": "Hi."}]});
+    let read = responses::Request::read(merged(body, members).to_string().as_bytes());
+    let valid = read.and_then(|request| request.validate(&responses::Rules::default()));
+    valid.expect_err("a mistake")
+}
+
+/// The violations in a request of Chat Completions with these members.
+fn chat(members: Value) -> Violations {
+    let body = json!({"model": "m", "messages": [{"role": "user", "content": "Hi."}]});
+    let read = chat::Request::read(merged(body, members).to_string().as_bytes());
+    let valid = read.and_then(|request| request.validate(&chat::Rules::default()));
+    valid.expect_err("a mistake")
+}
+
+/// The violations in a request of Messages with these members.
+fn messages(members: Value) -> Option<Violations> {
+    let user = json!([{"role": "user", "content": "Hi."}]);
+    let body = json!({"model": "m", "max_tokens": 9, "messages": user});
+    let read = messages::Request::read(merged(body, members).to_string().as_bytes());
+    let valid = read.and_then(|request| request.validate(&messages::Rules::default()));
+    Some(valid.expect_err("a mistake"))
+}
+
+/// The violations in a request for images with these members.
+fn generation(members: Value) -> Violations {
+    let body = merged(json!({"prompt": "A cat."}), members).to_string();
+    let read = images::Generation::read(body.as_bytes());
+    let valid = read.and_then(|request| request.validate(&images::Rules::default()));
+    valid.expect_err("a mistake")
+}
+
+/// The violations in an edit with these members.
+fn edit(members: Value) -> Violations {
+    let image = json!([{"image_url": "https://images.example/a.png"}]);
+    let body = merged(json!({"prompt": "A cat.", "images": image}), members).to_string();
+    let read = images::Edit::read(body.as_bytes());
+    let valid = read.and_then(|request| request.validate(&images::Rules::default()));
+    valid.expect_err("a mistake")
+}
+
 /// The client's own mistakes: a request of Responses or Chat Completions, and one of Messages.
 fn mistakes() -> Vec<Case> {
-    let user = json!([{"role": "user", "content": "Hi."}]);
     let read = |body: &str| responses::Request::read(body.as_bytes());
-    let responses = |members: Value| {
-        let body = merged(json!({"model": "m", "input": user}), members).to_string();
-        let read = read(&body).and_then(|request| request.validate(&responses::Rules::default()));
-        read.expect_err("a mistake")
-    };
-    let chat = |members: Value| {
-        let body = merged(json!({"model": "m", "messages": user}), members).to_string();
-        let read = chat::Request::read(body.as_bytes());
-        let valid = read.and_then(|request| request.validate(&chat::Rules::default()));
-        valid.expect_err("a mistake")
-    };
-    let messages = |members: Value| {
-        let body = json!({"model": "m", "max_tokens": 9, "messages": user});
-        let body = merged(body, members).to_string();
-        let read = messages::Request::read(body.as_bytes());
-        let valid = read.and_then(|request| request.validate(&messages::Rules::default()));
-        Some(valid.expect_err("a mistake"))
-    };
     let long_list = {
         let mut found = Violations::default();
         found.check_length(&Path::ROOT.key("tools"), 129, 128);
@@ -364,12 +388,167 @@ fn mistakes() -> Vec<Case> {
             responses(json!({"background": true})),
             messages(file),
         ),
-        violations("unsupported_value", chat(json!({"n": 2})), None),
-        violations(
+    ]
+}
+
+/// Members that are valid by themselves, but not together or not here.
+fn combinations() -> Vec<Case> {
+    let openai = Case::of_openai;
+    let both = violations;
+    let part = |part: Value| json!({"input": [{"role": "user", "content": [part]}]});
+    let block = |block: Value| json!({"messages": [{"role": "user", "content": [block]}]});
+    let picture = |url: &str| part(json!({"type": "input_image", "image_url": url}));
+    let source = |source: Value| block(json!({"type": "image", "source": source}));
+    let result = json!({"type": "function_call_output", "call_id": "call_1", "output": "4"});
+    let tool_result = json!({"type": "tool_result", "tool_use_id": "toolu_1", "content": "4"});
+    let call = json!({"type": "tool_use", "id": "toolu_1", "name": "a", "input": {}});
+    let late = json!({"messages": [
+        {"role": "user", "content": "Hi."},
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [{"type": "text", "text": "Hi."}, tool_result]},
+    ]});
+    let file = json!({"type": "input_image", "file_id": "file_1"});
+    let function = json!({"type": "function", "function": {"name": "b"}});
+    vec![
+        openai(
+            "replaced_member",
+            responses(json!({"conversation": "conv_1"})),
+        ),
+        openai(
+            "replaced_member",
+            responses(json!({"prompt": {"id": "pmpt_1"}})),
+        ),
+        openai("replaced_member", responses(part(file))),
+        openai("replaced_member", chat(json!({"functions": []}))),
+        openai("replaced_member", chat(json!({"function_call": "auto"}))),
+        openai(
+            "replaced_member",
+            edit(json!({"images": [{"file_id": "file_1"}]})),
+        ),
+        openai(
+            "replaced_member",
+            edit(json!({"mask": {"file_id": "file_1"}})),
+        ),
+        openai("unsupported_member", chat(json!({"audio": {}}))),
+        openai(
+            "unsupported_member",
+            chat(json!({"web_search_options": {}})),
+        ),
+        openai("unsupported_value", chat(json!({"modalities": ["audio"]}))),
+        openai(
+            "unsupported_value",
+            generation(json!({"output_format": "gif"})),
+        ),
+        openai("only_default", chat(json!({"n": 2}))),
+        openai(
+            "only_default",
+            generation(json!({"response_format": "url"})),
+        ),
+        openai(
+            "unknown_previous_response",
+            responses(json!({"previous_response_id": "resp_1"})),
+        ),
+        openai(
             "item_reference",
             responses(json!({"input": [{"type": "item_reference", "id": "msg_1"}]})),
-            None,
         ),
+        both(
+            "empty_string",
+            responses(json!({"model": ""})),
+            messages(json!({"model": ""})),
+        ),
+        openai("empty_string", generation(json!({"prompt": ""}))),
+        both(
+            "wrong_url",
+            responses(picture("http://images.example/a.png")),
+            messages(source(
+                json!({"type": "url", "url": "http://images.example/a.png"}),
+            )),
+        ),
+        both(
+            "wrong_data_url",
+            responses(picture("data:image/png;base64,?")),
+            messages(source(
+                json!({"type": "base64", "media_type": "image/png", "data": "?"}),
+            )),
+        ),
+        both(
+            "wrong_schema",
+            responses(json!({"tools": [{"type": "function", "name": "a", "parameters": 1}]})),
+            messages(json!({"tools": [{"name": "a", "input_schema": 1}]})),
+        ),
+        openai("result_without_call", responses(json!({"input": [result]}))),
+        Case {
+            class: "result_after_text",
+            openai: None,
+            messages: messages(late).map(|found| messages::refusal(found).into()),
+        },
+        both(
+            "choice_without_tools",
+            responses(json!({"tool_choice": "required"})),
+            messages(json!({"tool_choice": {"type": "any"}})),
+        ),
+        openai(
+            "choice_without_tools",
+            chat(json!({"tool_choice": "required"})),
+        ),
+        both(
+            "choice_of_unknown_function",
+            responses(json!({"tool_choice": {"type": "function", "name": "b"}})),
+            messages(json!({"tool_choice": {"type": "tool", "name": "b"}})),
+        ),
+        openai(
+            "choice_of_unknown_function",
+            chat(json!({"tool_choice": function})),
+        ),
+        openai(
+            "both_caps",
+            chat(json!({"max_tokens": 1, "max_completion_tokens": 2})),
+        ),
+        openai(
+            "alternatives_without_logprobs",
+            chat(json!({"top_logprobs": 2})),
+        ),
+        openai("wrong_size", generation(json!({"size": "large"}))),
+        openai(
+            "transparent_jpeg",
+            generation(json!({"background": "transparent", "output_format": "jpeg"})),
+        ),
+        openai(
+            "wrong_mask",
+            edit(json!({"mask": {"image_url": "https://images.example/a.png"}})),
+        ),
+    ]
+}
+
+/// The errors of a translation, which refuses what has no form in the protocol of the target.
+fn translations() -> Vec<Case> {
+    let unsupported = |value| ApiError::unsupported_value("input[0].content[0].type", value);
+    let instead = ApiError::unsupported_parameter("input[0].content[0].file_id", "image_url");
+    let outline = field_map::Outline::read(
+        vendor::Protocol::Chat,
+        br#"{"model": "m", "messages": [], "logprobs": true}"#,
+    );
+    let dropped = outline
+        .expect("JSON")
+        .dropped_fields(vendor::Protocol::Messages);
+    let block = json!([{"type": "container_upload", "file_id": "file_1"}]);
+    let body =
+        json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": block}]});
+    let request = messages::Request::read(body.to_string().as_bytes()).expect("a request");
+    let mut rules = messages::Rules::default();
+    rules.unknown_types = true;
+    let request = request.validate(&rules).expect("a valid request");
+    let block = translate::inbound::Messages::request(request);
+    vec![
+        Case::of("unsupported_value", unsupported("'input_audio'")),
+        Case::of("unsupported_value", dropped.expect_err("a refusal")),
+        Case::of_responses("replaced_member", instead.into()),
+        Case {
+            class: "unsupported_block",
+            openai: None,
+            messages: Some(block.expect_err("a refusal").into()),
+        },
     ]
 }
 
@@ -526,6 +705,8 @@ fn cases() -> Vec<Case> {
     cases.extend(refusals());
     cases.extend(mistakes());
     cases.extend(unknown_things());
+    cases.extend(combinations());
+    cases.extend(translations());
     cases.extend(image_urls());
     cases.extend(forms());
     cases.extend(queries());
