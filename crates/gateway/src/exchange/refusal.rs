@@ -161,12 +161,22 @@ impl Refusal {
 
     /// The request violates the framing of HTTP/1.1. Its end is in doubt, so nothing is read after
     /// it.
-    pub(crate) fn malformed(sentence: impl Into<String>) -> Self {
+    fn malformed(sentence: impl Into<String>) -> Self {
         let error = ApiError::new(ErrorKind::InvalidRequest, "invalid_value", sentence);
         Self {
             closes: true,
             ..error.into()
         }
+    }
+
+    /// A transfer coding besides the chunked one: 400.
+    pub(crate) fn transfer_coding() -> Self {
+        Self::malformed("Transfer-Encoding must be 'chunked' and nothing else.")
+    }
+
+    /// No host, several ones, or one in another form than RFC 9112 has: 400.
+    pub(crate) fn host() -> Self {
+        Self::malformed("There must be one Host header: a name or an address, and at most a port.")
     }
 
     pub(crate) fn no_path(method: &http::Method) -> Self {

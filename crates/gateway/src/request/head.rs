@@ -75,9 +75,7 @@ fn check_coding(headers: &HeaderMap) -> Result<(), Refusal> {
     match (codings.next(), codings.next()) {
         (None, _) => Ok(()),
         (Some(coding), None) if is_chunked(coding) => Ok(()),
-        _ => Err(Refusal::malformed(
-            "Transfer-Encoding must be 'chunked' and nothing else.",
-        )),
+        _ => Err(Refusal::transfer_coding()),
     }
 }
 
@@ -88,9 +86,7 @@ fn check_host(headers: &HeaderMap, version: Version) -> Result<(), Refusal> {
     match (hosts.next(), hosts.next()) {
         (None, _) if version < Version::HTTP_11 => Ok(()),
         (Some(host), None) if is_host(host) => Ok(()),
-        _ => Err(Refusal::malformed(
-            "There must be one Host header: a name or an address, and at most a port.",
-        )),
+        _ => Err(Refusal::host()),
     }
 }
 

@@ -208,6 +208,8 @@ fn refusals() -> Vec<Case> {
         Case::of_responses("streams_of_a_websocket", Refusal::too_many_streams(32)),
         Case::of_responses("age_of_a_websocket", Refusal::websocket_too_old(60)),
         Case::of("malformed_body", Refusal::broken_upload()),
+        Case::of("wrong_transfer_coding", Refusal::transfer_coding()),
+        Case::of("wrong_host", Refusal::host()),
         Case::of("no_path", Refusal::no_path(&Method::CONNECT)),
         Case::of("long_target", Refusal::target_too_long()),
         Case::of("missing_key", Refusal::missing_key()),
