@@ -164,10 +164,12 @@ pub(super) fn file(
     name: Option<String>,
     param: &str,
 ) -> Result<UserPart, ApiError> {
+    let refused = |code: Code, sentence: String| {
+        Err(ApiError::new(ErrorKind::InvalidRequest, code.as_str(), sentence).with_param(param))
+    };
     let Some(url) = url else {
-        let code = Code::MissingRequiredParameter.as_str();
         let sentence = format!("Missing required parameter: '{param}'.");
-        return Err(ApiError::new(ErrorKind::InvalidRequest, code, sentence).with_param(param));
+        return refused(Code::MissingRequiredParameter, sentence);
     };
     match DataUrl::parse(url) {
         Ok(url) => Ok(UserPart::File {
@@ -175,10 +177,10 @@ pub(super) fn file(
             media_type: url.media_type.to_owned(),
             data: url.data.to_owned(),
         }),
-        Err(why) => Err(unsupported(
-            param,
-            &format!("Invalid Data URL in '{param}': {why}."),
-        )),
+        Err(why) => refused(
+            Code::InvalidValue,
+            format!("Invalid Data URL in '{param}': {why}."),
+        ),
     }
 }
 
