@@ -176,7 +176,7 @@ def responses(*, relayed: bool) -> Schema:
     items = {
         "message": message,
         "function_call": fields({"call_id": TEXT if relayed else text(1, 64), "name": TEXT, "arguments": TEXT}),
-        "function_call_output": fields({"output": contents(found)} | ({} if relayed else {"call_id": TEXT})),
+        "function_call_output": fields({"output": contents(found)}),
         "custom_tool_call": {},
         "custom_tool_call_output": {},
         "reasoning": fields({}, summary=many(kinds({"summary_text": part}))),
@@ -256,7 +256,7 @@ def messages(*, cap: bool, relayed: bool) -> Schema:
         stop_sequences=many(TEXT),
         tools=many(tool),
         tool_choice=kinds({"auto": {}, "any": {}, "none": {}, "tool": fields({"name": TEXT})}),
-        thinking={"allOf": [kinds(modes), fields({}, display=words("summarized", "omitted"))]},
+        thinking={"allOf": [kinds(modes), fields({}, display=words("summarized", "omitted", "updates"))]},
         output_config=fields({}, effort=effort, format=form),
         metadata=fields({}, user_id=TEXT),
         **(governing if cap else unread),

@@ -327,6 +327,8 @@ wire::open_enum! {
         Summarized = "summarized",
         /// Only as a signature.
         Omitted = "omitted",
+        /// As short reports of the progress between calls, of the beta `thinking-display-updates`.
+        Updates = "updates",
     }
 }
 

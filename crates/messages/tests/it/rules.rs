@@ -85,6 +85,8 @@ fn fields_out_of_range_are_refused_by_name() {
         "invalid_value",
         "thinking.type",
     );
+    // https://github.com/anthropics/anthropic-sdk-python/releases/tag/v1.1.0
+    accepted(json!({"thinking": {"type": "adaptive", "display": "updates"}}));
     refused(
         json!({"thinking": {"type": "adaptive", "display": "all"}}),
         "invalid_value",

@@ -102,7 +102,7 @@ fn known_tools() -> Vec<&'static str> {
 }
 
 const MAX_TOOLS: usize = 128;
-const HOSTED_TOOLS: [&str; 10] = [
+const HOSTED_TOOLS: [&str; 11] = [
     "custom",
     "file_search",
     "code_interpreter",
@@ -111,6 +111,7 @@ const HOSTED_TOOLS: [&str; 10] = [
     "local_shell",
     "shell",
     "apply_patch",
+    "programmatic_tool_calling",
     "namespace",
     "tool_search",
 ];

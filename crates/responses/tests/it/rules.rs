@@ -592,6 +592,9 @@ fn results_follow_their_calls() {
         "call_id",
         json!("\u{e9}".repeat(64))
     )])));
+    // Optional since openai-python 3.5.0.
+    let unnamed = json!({"type": "function_call_output", "output": "4"});
+    accepted(input(json!([unnamed])));
     refused(
         input(json!([with(&call, "arguments", json!({}))])),
         "invalid_type",

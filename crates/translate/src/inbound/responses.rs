@@ -261,11 +261,17 @@ fn add_turn(
             content: shared::parts(&result.output, &format!("{path}.output"), false, dropped)?,
             is_error: false,
         })),
-        Item::FunctionCallOutput(result) => turns.push(Turn::Tool(ToolResult {
-            call_id: result.call_id.clone().unwrap_or_default(),
-            content: shared::parts(&result.output, &format!("{path}.output"), false, dropped)?,
-            is_error: false,
-        })),
+        Item::FunctionCallOutput(result) => {
+            let content = shared::parts(&result.output, &format!("{path}.output"), false, dropped)?;
+            turns.push(match result.call_id.clone() {
+                Some(call_id) => Turn::Tool(ToolResult {
+                    call_id,
+                    content,
+                    is_error: false,
+                }),
+                None => Turn::User(content),
+            });
+        }
         Item::Reasoning(reasoning) => {
             let texts: Vec<_> = reasoning
                 .summary

@@ -91,6 +91,28 @@ fn results_stand_behind_their_calls_whatever_came_between() {
     }
 }
 
+/// The id of the call is optional since openai-python 3.5.0, and Chat Completions and Messages need it.
+#[test]
+fn a_result_without_the_id_of_its_call_is_a_message() {
+    let result = json!({ "type": "function_call_output", "output": "4 C" });
+    let input = json!([{ "role": "user", "content": "Hi." }, { "role": "assistant", "content": "Wait." }, result]);
+    let (chat, dropped) = sent(Responses, Chat, &json!({ "model": "m", "input": input }));
+    assert_eq!(lines(&chat), ["user Hi.", "assistant Wait.", "user 4 C"]);
+    assert_eq!(dropped, Vec::<String>::new());
+}
+
+/// <https://github.com/openai/openai-python/releases/tag/v3.8.0>
+#[test]
+fn an_item_that_changes_the_settings_is_left_out() {
+    let update = json!({ "type": "configuration_update", "instructions": "Be terse." });
+    let input =
+        json!([{ "role": "user", "content": "Hi." }, update, { "role": "user", "content": "So?" }]);
+    for other in [Chat, Messages] {
+        let (_, dropped) = sent(Responses, other, &json!({ "model": "m", "input": input }));
+        assert_eq!(dropped, ["input[1]"]);
+    }
+}
+
 #[test]
 fn an_orderly_conversation_stays_as_it_is() {
     let input = json!([{ "role": "user", "content": "Hi." }, call("a"), call("b"), output("b", "5"), output("a", "4"),
