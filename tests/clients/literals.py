@@ -68,8 +68,12 @@ class Samples:
         yield "", shortest
         if kind in self._visited:
             return
+        is_request = not self._visited
         self._visited.add(kind)
         for name, hint in hints.items():
+            if is_request:
+                # A type is sampled below each member of a request that has it.
+                self._visited = {kind}
             member = _alias(hint) or name
             for path, value in self.of(hint, name):
                 yield f".{member}{path}", shortest | {member: value}

@@ -1,5 +1,7 @@
 """Every member, type and word of the SDKs' requests is relayed on its protocol, and reaches the upstream byte for byte.
 
+For an upstream of another protocol, none of them is refused as unknown.
+
 The types of the installed SDKs are read, so a newer release adds its own cases.
 """
 
@@ -7,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -121,12 +124,16 @@ def upstream() -> Iterator[Upstream]:
         server.shutdown()
 
 
+def with_key() -> list[str]:
+    digest = hashlib.sha256(KEY.encode()).hexdigest()
+    return ["[[keys]]", 'name = "all"', f'hash = "sha256:{digest}"', 'scopes = ["text", "messages", "images"]']
+
+
 @pytest.fixture(scope="module")
 def relaying(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
     """A gateway that relays every name of a model, and allows all that a model can allow."""
     address = f"http://127.0.0.1:{upstream.server_address[1]}/v1"
-    digest = hashlib.sha256(KEY.encode()).hexdigest()
-    lines = ["[[keys]]", 'name = "all"', f'hash = "sha256:{digest}"', 'scopes = ["text", "messages", "images"]']
+    lines = with_key()
     for protocol in ("responses", "chat", "messages", "images"):
         served = ["images_generations", "images_edits"] if protocol == "images" else [protocol]
         lines += ["[[upstreams]]", f'name = "{protocol}"', f'protocol = "{protocol}"', f'base_url = "{address}"']
@@ -229,4 +236,58 @@ def test_literals_are_relayed_in_a_form(relaying: Gateway, upstream: Upstream) -
             answer = post(connection, EDIT, form(sample), "multipart/form-data; boundary=sg")
             if not upstream.body or sorted(received(upstream)) != sorted(parts(sample)):
                 failed[path] = upstream.body.decode(errors="replace") or answer
+    assert not failed, "\n".join(f"{path}: {why}" for path, why in failed.items())
+
+
+@pytest.fixture(scope="module")
+def translating(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    """A gateway whose model is at an upstream of Chat Completions, and for clients of these at one of Messages."""
+    address = f"http://127.0.0.1:{upstream.server_address[1]}/v1"
+    lines = with_key()
+    for protocol in ("chat", "messages"):
+        lines += ["[[upstreams]]", f'name = "{protocol}"', f'protocol = "{protocol}"', f'base_url = "{address}"']
+    for protocol, other in (("responses", "chat"), ("chat", "messages"), ("messages", "chat")):
+        lines += ["[[models]]", f'id = "{protocol}-m"', f'protocols = ["{protocol}"]', 'family = "text"']
+        lines += [f'targets = [{{ upstream = "{other}" }}]']
+    with running(tmp_path_factory.mktemp("translated"), "\n".join(lines)) as gateway:
+        yield gateway
+
+
+USER, ASSISTANT = ({"role": role, "content": "Hi."} for role in ("user", "assistant"))
+# The words of the vendors for a word that they do not know.
+UNKNOWN = re.compile("Supported values are|Input should be")
+# A summary cannot be had from another server, and the client would take an answer for one. The tools that a choice
+# allows are sampled with any type.
+UNSERVED = ("'compaction_trigger'", "'web_search'")
+# The vendor takes these from one role only, and the sampler draws both.
+OF_ONE_ROLE = {
+    "user": {"tool_use", "thinking", "redacted_thinking"},
+    "assistant": {"image", "document", "tool_result"},
+}
+
+
+def in_history(sample: dict[str, Any]) -> dict[str, Any]:
+    """The sample with its items or messages in the middle of a conversation."""
+    name = "messages" if "messages" in sample else "input"
+    if not isinstance(sample[name], list):
+        return sample
+    return sample | {name: [USER, ASSISTANT, *sample[name], ASSISTANT, USER]}
+
+
+def is_of_its_role(message: dict[str, Any]) -> bool:
+    blocks = message.get("content")
+    types = {block.get("type") for block in blocks} if isinstance(blocks, list) else set()
+    return not types & OF_ONE_ROLE.get(message.get("role", ""), set())
+
+
+@pytest.mark.parametrize("road", [RESPONSES, CHAT, BETA], ids=lambda road: road.kind.__module__)
+def test_no_literal_is_unknown_where_it_is_translated(translating: Gateway, road: Road) -> None:
+    failed = {}
+    with connected(translating) as connection:
+        for path, sample in samples(road):
+            if road is BETA and not all(map(is_of_its_role, sample["messages"])):
+                continue
+            answer = post(connection, road, json.dumps(in_history(sample)).encode())
+            if UNKNOWN.search(answer) and not any(word in answer for word in UNSERVED):
+                failed[path] = answer
     assert not failed, "\n".join(f"{path}: {why}" for path, why in failed.items())
