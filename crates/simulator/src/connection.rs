@@ -13,6 +13,7 @@ use crate::inbound;
 use crate::log::Log;
 use crate::play::{Framing, Play, Step};
 use crate::request::Request;
+use crate::websocket;
 
 /// A connection that can be served.
 pub trait Socket: AsyncRead + AsyncWrite + Send + Unpin {
@@ -75,9 +76,28 @@ impl Detached {
     /// Replies to requests until the connection ends.
     async fn serve_requests(&self, socket: &mut impl Socket, connection: usize) -> End {
         let mut input = BytesMut::new();
+        // The handshake, once the connection is a WebSocket.
+        let mut handshake: Option<Request> = None;
         for nth in 0.. {
-            let play = match inbound::read(socket, &mut input).await {
-                Ok(Some(request)) => (self.behave)(&self.log.record(connection, nth, request)),
+            let read = match &handshake {
+                None => inbound::read(socket, &mut input).await,
+                Some(handshake) => {
+                    let message = websocket::read(socket, &mut input).await;
+                    message.map(|message| message.map(|body| handshake.of_message(body)))
+                }
+            };
+            let play = match read {
+                Ok(Some(request)) => {
+                    let request = self.log.record(connection, nth, request);
+                    let play = (self.behave)(&request);
+                    match request.is_message() {
+                        true => play.as_messages(),
+                        false => {
+                            handshake = play.switches().then_some(request);
+                            play
+                        }
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => Play::new()
                     .head(400, &[("connection", "close")], Framing::Length(0))
                     .close(),

@@ -26,8 +26,11 @@ use crate::reply::nonce;
 pub use crate::reply::{Event, Reply};
 use crate::request::{Protocol, Request};
 
-/// Returns the conforming reply to a request as a play.
+/// Returns the conforming reply to a request as a play. A handshake switches to a WebSocket.
 pub fn answer(request: &Request) -> Play {
+    if request.is_handshake() {
+        return Play::websocket(request);
+    }
     reply(request).play(request)
 }
 
@@ -100,7 +103,7 @@ fn decide(model: Model<'_>, request: &Request) -> Result<Reply, Failure> {
                 message,
             })
         }
-        ("POST", None, Some(protocol)) => match protocol {
+        ("POST" | "WEBSOCKET", None, Some(protocol)) => match protocol {
             Protocol::Images => images::reply(request),
             Protocol::Responses if route.ends_with("/input_tokens") => {
                 responses::count(&object(request)?)

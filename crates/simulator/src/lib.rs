@@ -12,6 +12,7 @@ mod reply;
 mod request;
 pub mod scenario;
 mod server;
+mod websocket;
 
 pub use connection::{Detached, Socket};
 pub use play::{Cut, Framing, Play, Step};

@@ -295,6 +295,7 @@ pub(crate) const EVENT_STREAM: &[(&str, &str)] = &[
 /// The usual reason phrase of a status.
 fn reason(status: u16) -> &'static str {
     match status {
+        101 => "Switching Protocols",
         200 => "OK",
         204 => "No Content",
         301 => "Moved Permanently",
@@ -309,6 +310,7 @@ fn reason(status: u16) -> &'static str {
         408 => "Request Timeout",
         413 => "Content Too Large",
         422 => "Unprocessable Content",
+        426 => "Upgrade Required",
         429 => "Too Many Requests",
         500 => "Internal Server Error",
         502 => "Bad Gateway",

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::clock;
 use crate::form::{self, Part};
 
 /// A request as received.
@@ -17,7 +18,7 @@ pub struct Request {
     pub connection: usize,
     /// Index among the requests of its connection, from 0.
     pub nth_on_connection: usize,
-    /// The method as sent: `POST`.
+    /// The method as sent: `POST`. A message over a WebSocket has none.
     pub method: String,
     /// The request target as sent, with its query: `/v1/responses?x=1`.
     pub path: String,
@@ -51,10 +52,32 @@ impl Request {
         self.summary().model.unwrap_or_default()
     }
 
-    /// Returns true if a stream is requested, in JSON or in a form.
+    /// Returns true if a stream is requested, in JSON or in a form, or by a message over a WebSocket.
     #[must_use]
     pub fn streams(&self) -> bool {
-        self.summary().stream.unwrap_or_default()
+        self.summary().stream.unwrap_or_default() || self.is_message()
+    }
+
+    /// Returns true if it asks to switch to a WebSocket.
+    #[must_use]
+    pub fn is_handshake(&self) -> bool {
+        self.method == "GET" && self.header("upgrade") == Some("websocket")
+    }
+
+    /// Returns true if it came as a message over a WebSocket.
+    #[must_use]
+    pub fn is_message(&self) -> bool {
+        self.method == MESSAGE
+    }
+
+    /// The request that a message over the WebSocket of this handshake is.
+    pub(crate) fn of_message(&self, body: Bytes) -> Self {
+        Self {
+            method: MESSAGE.to_owned(),
+            body,
+            at: clock::now(),
+            ..self.clone()
+        }
     }
 
     /// The protocol of the path, whatever its prefix: `/v1/messages` and `/anthropic/v1/messages`
@@ -111,6 +134,9 @@ pub enum Protocol {
     /// `POST …/images/generations` and `POST …/images/edits`.
     Images,
 }
+
+/// The method of a request that is a message over a WebSocket.
+const MESSAGE: &str = "WEBSOCKET";
 
 /// The fields that select a scenario, deserialized without the rest of the body.
 #[derive(Default, Deserialize)]

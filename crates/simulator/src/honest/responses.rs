@@ -16,7 +16,7 @@ pub(super) fn reply(request: &Request, body: &Value, model: Model<'_>) -> Result
         body,
         events: Vec::new(),
     };
-    let is_stream = body["stream"] == true;
+    let is_stream = request.streams();
     Ok(match answer {
         Ok(answer) if is_stream => Reply::Events(writer.stream(&answer)),
         Ok(answer) => Reply::Json(200, writer.response(&answer)),
