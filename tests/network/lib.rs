@@ -316,6 +316,7 @@ pub fn post(body: impl Into<Bytes>) -> Outgoing {
         body: body.into().into(),
         accept_stream: false,
         client: "client".into(),
+        sockets: None,
     }
 }
 

@@ -1,7 +1,8 @@
 //! The Responses API over WebSocket, in front of model servers that the simulator plays.
 //!
 //! `opening` has the handshake, `turns` the responses and what they continue, `streams` several
-//! conversations on a connection, `ending` its limits and the ways in which it ends.
+//! conversations on a connection, `ending` its limits and the ways in which it ends, `upstream` the
+//! WebSockets to model servers.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
@@ -9,5 +10,6 @@ mod ending;
 mod opening;
 mod streams;
 mod turns;
+mod upstream;
 
 const GATEWAY: testkit::Binary = testkit::binary!();

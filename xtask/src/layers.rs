@@ -40,7 +40,7 @@ const LAYERS: &[LayerCrate] = &[
     layer(6, "config", Use(CONFIG)),
     layer(6, "simulator", UseBelow(4)),
     layer(6, "answer", Use("engine relay translate upstream vendor")),
-    layer(5, "upstream", Use("coding engine net")),
+    layer(5, "upstream", Use("coding engine net sse wire")),
     layer(5, "fetch", Use("net picture")),
     layer(4, "text-engine", Use("engine picture wire")),
     layer(4, "image-engine", Use("engine picture wire")),

@@ -110,6 +110,10 @@ pub struct Upstream {
     /// The form in which image edits are sent to it.
     #[serde(default)]
     pub edits: EditForm,
+    /// True if streams of clients over WebSocket go to it over its own WebSocket, which stays open
+    /// with the connection of the client. Only for Responses. Default false.
+    #[serde(default)]
+    websocket: bool,
     /// The output limit that is sent if the protocol requires one and the client set none. Default
     /// 4096.
     #[serde(default = "max_tokens")]
@@ -281,6 +285,12 @@ impl Upstream {
             self.ca_file.as_ref().map(|path| read("ca_file", path)),
             &mut problems,
         );
+        if self.websocket && self.protocol() != Protocol::Responses {
+            problems.push(format!(
+                "websocket: an upstream of the protocol '{}' has none; 'responses' has one",
+                self.protocol().as_str()
+            ));
+        }
         let Some(base) = base.filter(|_| problems.is_empty()) else {
             return Err(problems);
         };
@@ -293,6 +303,7 @@ impl Upstream {
         options.connect = self.connect_timeout;
         options.head = self.head_timeout;
         options.idle = self.event_idle;
+        options.websocket = self.websocket;
         options.roots = roots;
         Ok(options)
     }
@@ -333,7 +344,11 @@ impl Upstream {
             .as_ref()
             .map(|url| format!(", then {url}"))
             .unwrap_or_default();
-        format!("{}{fallback}, {key}", self.base_url)
+        let websocket = match self.websocket {
+            true => ", over WebSocket for clients that use it",
+            false => "",
+        };
+        format!("{}{fallback}, {key}{websocket}", self.base_url)
     }
 
     /// Reads its key. A command is run, which blocks.

@@ -75,6 +75,7 @@ impl Collector {
             body: body.into(),
             accept_stream: false,
             client: SERVICE.into(),
+            sockets: None,
         };
         let effort = Effort {
             may_retry: true,

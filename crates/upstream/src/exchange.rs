@@ -8,12 +8,12 @@ use tokio::time::Instant;
 
 use crate::breaker::Outcome;
 use crate::failure::Failure;
+use crate::host::Host;
 use crate::host_attempt::HostAttempt;
-use crate::http1::Http1Connection;
-use crate::incoming::{Incoming, IncomingBody};
+use crate::incoming::{Incoming, IncomingBody, Source};
 use crate::outgoing::Outgoing;
 use crate::response_head::ResponseHead;
-use crate::retry_after;
+use crate::{retry_after, websocket};
 
 /// Sends the request and waits for the head of the response, until `deadline` at the latest.
 pub(crate) async fn exchange(
@@ -21,9 +21,9 @@ pub(crate) async fn exchange(
     outgoing: &Outgoing,
     deadline: Instant,
 ) -> Result<Incoming, Failure> {
-    let exchanged = attempt.host.exchange(outgoing, deadline).await;
-    match exchanged.and_then(|(connection, head)| check(&head).map(|()| (connection, head))) {
-        Ok((connection, head)) => Ok(incoming(attempt, outgoing, connection, head)),
+    let exchanged = send(&attempt.host, outgoing, deadline).await;
+    match exchanged.and_then(|(source, head)| check(&head).map(|()| (source, head))) {
+        Ok((source, head)) => Ok(incoming(attempt, outgoing, source, head)),
         Err(failure) => {
             // A caller's deadline that is shorter than the host's timeouts does not show that the
             // host has failed.
@@ -38,10 +38,25 @@ pub(crate) async fn exchange(
     }
 }
 
+/// Sends the request over HTTP, or over a WebSocket if the client and the host have one.
+async fn send(
+    host: &Host,
+    outgoing: &Outgoing,
+    deadline: Instant,
+) -> Result<(Source, ResponseHead), Failure> {
+    match &outgoing.sockets {
+        // Boxed, because it is rare, and large because of TLS.
+        Some(sockets) if host.has_websocket => {
+            Box::pin(websocket::exchange(host, sockets, outgoing, deadline)).await
+        }
+        _ => websocket::over_http(host, outgoing, deadline).await,
+    }
+}
+
 fn incoming(
     mut attempt: HostAttempt,
     outgoing: &Outgoing,
-    connection: Box<Http1Connection>,
+    source: Source,
     head: ResponseHead,
 ) -> Incoming {
     attempt.settle_by_status(head.status);
@@ -52,7 +67,7 @@ fn incoming(
         is_encoded: head.coding.is_err(),
         retry_after: head.retry_delay.map(retry_after::clamp),
         meta: head.meta,
-        body: IncomingBody::new(connection, host, client, head.coding.unwrap_or_default()),
+        body: IncomingBody::new(source, host, client, head.coding.unwrap_or_default()),
         retry_delay: head.retry_delay,
     }
 }

@@ -7,12 +7,17 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use engine::EngineError;
-use http::{HeaderName, Method};
+use http::header::{
+    ACCEPT, CONNECTION, CONTENT_TYPE, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
+};
+use http::{HeaderName, HeaderValue, Method, Request};
+use net::Connection;
 use tokio::time::Instant;
+use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 
 use crate::breaker::{Breaker, Outcome};
 use crate::connect::Connector;
-use crate::credential::CurrentCredential;
+use crate::credential::{Credential, CurrentCredential};
 use crate::event_memory::EventMemory;
 use crate::failure::Failure;
 use crate::health::HostHealth;
@@ -24,6 +29,7 @@ use crate::outgoing::Outgoing;
 use crate::pool::Pool;
 use crate::request_headers::{self, HostHeaders};
 use crate::response_head::ResponseHead;
+use crate::sockets::HostId;
 
 pub(crate) struct Host {
     origin: Origin,
@@ -35,12 +41,15 @@ pub(crate) struct Host {
     connector: Arc<Connector>,
     pub(crate) pool: Arc<Pool>,
     breaker: Mutex<Breaker>,
-    connect_timeout: Duration,
-    head_timeout: Duration,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) head_timeout: Duration,
     /// The timeout between two chunks of a body.
     pub(crate) idle_timeout: Duration,
     /// The memory for the long events of its streams.
     pub(crate) event_memory: EventMemory,
+    /// True if streams of Responses may go over a WebSocket.
+    pub(crate) has_websocket: bool,
+    pub(crate) id: HostId,
 }
 
 impl Host {
@@ -67,6 +76,8 @@ impl Host {
             head_timeout: options.head,
             idle_timeout: options.idle,
             event_memory,
+            has_websocket: options.websocket,
+            id: HostId::new(),
         }
     }
 
@@ -112,15 +123,16 @@ impl Host {
         }
         // Boxed, because it is rare, and large because of TLS: unboxed, the future of every request
         // would be larger.
-        let connection = Box::pin(self.connect(deadline)).await?;
+        let started = Instant::now();
+        let connect_deadline = deadline.min(started + self.connect_timeout);
+        let io = Box::pin(self.connect(connect_deadline)).await?;
+        let connection = Http1Connection::new(io, started.elapsed());
         self.send_to_host(connection, outgoing, deadline).await
     }
 
-    async fn connect(&self, deadline: Instant) -> Result<Box<Http1Connection>, Failure> {
-        let started = Instant::now();
-        let deadline = deadline.min(started + self.connect_timeout);
-        let io = self.connector.connect(&self.origin, deadline).await?;
-        Ok(Http1Connection::new(io, started.elapsed()))
+    /// Opens a connection, with TLS if the host has it.
+    pub(crate) async fn connect(&self, deadline: Instant) -> Result<Box<dyn Connection>, Failure> {
+        self.connector.connect(&self.origin, deadline).await
     }
 
     async fn send_to_host(
@@ -158,9 +170,8 @@ impl Host {
             Ok(head) => Ok((connection, head)),
             Err(ConnectionEnded { error, was_written }) => {
                 let error = EngineError::Upstream(error.to_string());
-                // A host that had closed the connection before says so within a round trip.
-                let stale = MAX_STALE.min(connection.connect_time() + STALE_MARGIN);
-                let was_stale = !connection.has_received() && started.elapsed() < stale;
+                let was_stale =
+                    !connection.has_received() && is_stale(started, connection.connect_time());
                 Err(Failure {
                     error,
                     may_retry: !was_written,
@@ -171,10 +182,41 @@ impl Host {
         }
     }
 
+    /// Returns the request that opens a WebSocket for streams such as the one that `outgoing` asks
+    /// for, and its credential if that is no longer the first one.
+    pub(crate) fn upgrade(
+        &self,
+        outgoing: &Outgoing,
+    ) -> Result<(Request<()>, Option<Credential>), Failure> {
+        let scheme = if self.origin.tls.is_some() {
+            "wss"
+        } else {
+            "ws"
+        };
+        let authority = self.origin.authority.to_str().unwrap_or_default();
+        let target = self.origin.target(&outgoing.path).map_err(invalid)?;
+        let request = Request::get(format!("{scheme}://{authority}{target}")).body(());
+        let mut request = request.map_err(invalid)?;
+        let credential = self.credential.replacement();
+        let mut headers = self.headers.merged(credential.as_ref(), outgoing);
+        headers.remove(CONTENT_TYPE);
+        headers.remove(ACCEPT);
+        headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+        headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+        headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+        let key = HeaderValue::try_from(generate_key()).map_err(|error| invalid(error.into()))?;
+        headers.insert(SEC_WEBSOCKET_KEY, key);
+        *request.headers_mut() = headers;
+        Ok((request, credential))
+    }
+
+    /// Returns true if requests carry this credential, which is `None` for the first one.
+    pub(crate) fn is_current(&self, sent: Option<&Credential>) -> bool {
+        self.credential.replacement().as_ref() == sent
+    }
+
     fn request(&self, outgoing: &Outgoing) -> Result<Unsent, Failure> {
-        let invalid_target =
-            |error: http::Error| Failure::unanswered(EngineError::Internal(error.to_string()));
-        let target = self.origin.target(&outgoing.path).map_err(invalid_target)?;
+        let target = self.origin.target(&outgoing.path).map_err(invalid)?;
         let length = outgoing.body.len();
         let mut head = Vec::with_capacity(HEAD_CAPACITY + unsent::joined(&outgoing.body));
         for part in [outgoing.method.as_str(), " ", &target, " HTTP/1.1\r\n"] {
@@ -191,6 +233,17 @@ impl Host {
         head.extend_from_slice(b"\r\n");
         Ok(Unsent::new(head, &outgoing.body))
     }
+}
+
+/// Returns true if a request that was sent at `started` has failed as soon as one over a connection
+/// that its host had closed before: the host says so within a round trip.
+pub(crate) fn is_stale(started: Instant, connect_time: Duration) -> bool {
+    started.elapsed() < MAX_STALE.min(connect_time + STALE_MARGIN)
+}
+
+/// The failure of a request whose target is no URL.
+fn invalid(error: http::Error) -> Failure {
+    Failure::unanswered(EngineError::Internal(error.to_string()))
 }
 
 /// A request fails within this time and the time of connecting, if the connection it was sent over was

@@ -9,6 +9,7 @@ use bytes::{Bytes, BytesMut};
 use coding::{Coding, Decoder};
 use engine::EngineError;
 use http::StatusCode;
+use net::LazyTimer;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
@@ -17,6 +18,7 @@ use crate::host::Host;
 use crate::http1::Http1Connection;
 use crate::idle_timeout::IdleTimeout;
 use crate::response_meta::ResponseMeta;
+use crate::sockets::Turn;
 
 /// A response whose head was received.
 #[derive(Debug)]
@@ -46,7 +48,7 @@ pub struct Incoming {
 /// invalid framing. Dropped before its end, it closes the connection at once.
 pub struct IncomingBody {
     /// `None` once the body has ended or failed.
-    connection: Option<Box<Http1Connection>>,
+    source: Option<Source>,
     /// The decoder of a body with a content coding, until its end.
     decoder: Option<Box<Decoder>>,
     host: Arc<Host>,
@@ -59,19 +61,26 @@ pub struct IncomingBody {
     remaining: usize,
 }
 
+/// The connection that a body is received over.
+pub(crate) enum Source {
+    Http1(Box<Http1Connection>),
+    /// A response over a WebSocket.
+    Turn(Box<Turn>),
+}
+
 impl IncomingBody {
     /// Creates the body of a response to a request of this client.
     pub(crate) fn new(
-        connection: Box<Http1Connection>,
+        source: Source,
         host: Arc<Host>,
         client: Arc<str>,
         coding: Option<Coding>,
     ) -> Self {
         let idle_timeout = IdleTimeout::new(host.idle_timeout);
         let event = host.event_memory.lease(client);
-        let is_end = connection.is_end();
+        let is_end = source.is_end();
         let mut this = Self {
-            connection: Some(connection),
+            source: Some(source),
             decoder: coding.map(|coding| Box::new(Decoder::new(coding, usize::MAX))),
             host,
             idle_timeout,
@@ -151,9 +160,9 @@ impl IncomingBody {
 
     /// The number of bytes that are left to be read, if the head has declared it.
     pub fn length(&self) -> Option<u64> {
-        match &self.connection {
+        match &self.source {
             _ if self.decoder.is_some() => None,
-            Some(connection) => connection.length(),
+            Some(source) => source.length(),
             None => Some(0),
         }
     }
@@ -237,12 +246,12 @@ impl IncomingBody {
 
     /// Polls for the next chunk as it is received.
     fn poll_received(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, EngineError>> {
-        let Some(connection) = &mut self.connection else {
+        let Some(source) = &mut self.source else {
             return Poll::Ready(Ok(None));
         };
-        match connection.poll_body(cx) {
+        match source.poll(cx) {
             Poll::Ready(Ok(Some(chunk))) => {
-                let is_end = connection.is_end();
+                let is_end = source.is_end();
                 if !self.has_events {
                     self.idle_timeout.reset();
                 }
@@ -251,31 +260,73 @@ impl IncomingBody {
                 }
                 Poll::Ready(Ok(Some(chunk)))
             }
-            Poll::Ready(Err(error)) => self.fail(EngineError::Truncated(error.to_string())),
+            Poll::Ready(Err(error)) => self.fail(error),
             Poll::Ready(Ok(None)) => {
                 self.finish();
                 Poll::Ready(Ok(None))
             }
             Poll::Pending => {
-                ready!(self.idle_timeout.poll(&mut connection.timer, cx));
+                // The reader of an event stream counts what it has buffered itself.
+                if let Source::Turn(turn) = source
+                    && let Err(error) = self.event.resize(turn.unfinished())
+                {
+                    return self.fail(error);
+                }
+                ready!(self.idle_timeout.poll(source.timer(), cx));
                 let error = "idle timeout while reading the response body";
                 self.fail(EngineError::Unanswered(error.to_owned()))
             }
         }
     }
 
-    /// Ends the body: returns the connection to the pool, which takes it if it can be reused.
+    /// Ends the body: returns the connection to the pool, which takes it if it can be reused, or the
+    /// WebSocket to its client.
     fn finish(&mut self) {
-        if let Some(connection) = self.connection.take() {
-            self.host.pool.put(connection);
+        match self.source.take() {
+            Some(Source::Http1(connection)) => self.host.pool.put(connection),
+            Some(Source::Turn(turn)) => turn.release(),
+            None => {}
         }
     }
 
     /// Fails the body: closes the connection.
     fn fail<T>(&mut self, error: EngineError) -> Poll<Result<T, EngineError>> {
-        self.connection = None;
+        self.source = None;
         self.decoder = None;
         Poll::Ready(Err(error))
+    }
+}
+
+impl Source {
+    fn is_end(&self) -> bool {
+        match self {
+            Self::Http1(connection) => connection.is_end(),
+            Self::Turn(turn) => turn.is_end(),
+        }
+    }
+
+    /// The number of bytes that are left, if that is known.
+    fn length(&self) -> Option<u64> {
+        match self {
+            Self::Http1(connection) => connection.length(),
+            Self::Turn(_) => None,
+        }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, EngineError>> {
+        match self {
+            Self::Http1(connection) => connection
+                .poll_body(cx)
+                .map_err(|error| EngineError::Truncated(error.to_string())),
+            Self::Turn(turn) => turn.poll(cx),
+        }
+    }
+
+    fn timer(&mut self) -> &mut LazyTimer {
+        match self {
+            Self::Http1(connection) => &mut connection.timer,
+            Self::Turn(turn) => turn.timer(),
+        }
     }
 }
 

@@ -27,6 +27,8 @@ mod request_headers;
 mod response_head;
 mod response_meta;
 mod retry_after;
+mod sockets;
+mod websocket;
 
 pub use client::{Effort, Upstream};
 pub use connect::Network;
@@ -40,3 +42,4 @@ pub use options_error::OptionsError;
 pub use outgoing::{Outgoing, Payload};
 pub use proxy::Proxy;
 pub use response_meta::ResponseMeta;
+pub use sockets::ClientSockets;

@@ -38,6 +38,9 @@ pub struct Options {
     pub head: Duration,
     /// The timeout between two chunks of a response body, or two events or comments of a stream.
     pub idle: Duration,
+    /// True if streams of Responses go over a WebSocket when the connection of their client can keep
+    /// one.
+    pub websocket: bool,
     /// The settings of the circuit breakers. Each host has its own breaker.
     pub breaker: breaker::Options,
     /// Certificates of trusted CAs in PEM, in addition to the public CAs.
@@ -58,6 +61,7 @@ impl Options {
             connect: Duration::from_secs(5),
             head: Duration::from_secs(120),
             idle: Duration::from_secs(300),
+            websocket: false,
             breaker: breaker::Options::default(),
             roots: None,
         }

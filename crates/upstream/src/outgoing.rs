@@ -6,6 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method};
 
+use crate::sockets::ClientSockets;
+
 /// A request. It can be sent any number of times.
 #[derive(Clone, Debug)]
 pub struct Outgoing {
@@ -25,6 +27,9 @@ pub struct Outgoing {
     /// The client on whose behalf it is sent, by any name that no other client has. The memory for
     /// the long events of the response is its.
     pub client: Arc<str>,
+    /// The WebSockets of the client's connection, for a request that can go over one: a stream of
+    /// Responses. It does if the upstream has [`Options::websocket`](crate::Options::websocket).
+    pub sockets: Option<ClientSockets>,
 }
 
 /// The body of a request. Its bytes are shared, not copied, however often they are sent.

@@ -47,6 +47,22 @@ impl HostHeaders {
         }
     }
 
+    /// Returns the headers of one request, as [`HostHeaders::write`] writes them.
+    pub(crate) fn merged(&self, credential: Option<&Credential>, outgoing: &Outgoing) -> HeaderMap {
+        let mut merged = HeaderMap::new();
+        let kind = (&outgoing.content_type, outgoing.accept_stream);
+        each(
+            &self.headers,
+            &outgoing.headers,
+            kind,
+            credential,
+            |name, value| {
+                merged.append(name, value.clone());
+            },
+        );
+        merged
+    }
+
     /// Writes the headers of one request to `head`: the host headers, and the request's own headers
     /// except for credentials and headers that only the gateway sets. `credential` is sent in place
     /// of the credential in the host headers.
@@ -78,6 +94,28 @@ fn write(
     (content_type, accept_stream): (&HeaderValue, bool),
     credential: Option<&Credential>,
 ) {
+    let write_line = |name: &HeaderName, value: &HeaderValue| {
+        for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+            head.extend_from_slice(part);
+        }
+    };
+    each(
+        host_headers,
+        own_headers,
+        (content_type, accept_stream),
+        credential,
+        write_line,
+    );
+}
+
+/// Visits the headers of one request in order.
+fn each(
+    host_headers: &HeaderMap,
+    own_headers: &HeaderMap,
+    (content_type, accept_stream): (&HeaderValue, bool),
+    credential: Option<&Credential>,
+    mut visit: impl FnMut(&HeaderName, &HeaderValue),
+) {
     // The key may be in a header of any name; its value is marked as sensitive.
     let is_key = |name| {
         host_headers
@@ -88,44 +126,35 @@ fn write(
         .keys()
         .filter(|name| !is_ours(name) && !CREDENTIALS.contains(name) && !is_key(*name))
         .collect();
-    let write_own = |head: &mut Vec<u8>, name: &HeaderName| {
+    let visit_own = |name: &HeaderName, visit: &mut dyn FnMut(&HeaderName, &HeaderValue)| {
         let values = own_headers.get_all(name);
-        values
-            .iter()
-            .for_each(|value| write_line(head, name, value.as_bytes()));
+        values.iter().for_each(|value| visit(name, value));
     };
     let mut previous = None;
     for (name, value) in host_headers {
         let is_repeated = previous.replace(name) == Some(name);
         if own.contains(&name) {
             if !is_repeated {
-                write_own(head, name);
+                visit_own(name, &mut visit);
             }
             continue;
         }
         let value = match credential {
-            Some(credential) if credential.name == *name => credential.value.as_bytes(),
-            _ if *name == CONTENT_TYPE => content_type.as_bytes(),
-            _ if *name == ACCEPT && accept_stream => EVENT_STREAM.as_bytes(),
-            _ => value.as_bytes(),
+            Some(credential) if credential.name == *name => &credential.value,
+            _ if *name == CONTENT_TYPE => content_type,
+            _ if *name == ACCEPT && accept_stream => &EVENT_STREAM,
+            _ => value,
         };
-        write_line(head, name, value);
+        visit(name, value);
     }
     for name in own {
         if !host_headers.contains_key(name) {
-            write_own(head, name);
+            visit_own(name, &mut visit);
         }
     }
-}
-
-fn write_line(head: &mut Vec<u8>, name: &HeaderName, value: &[u8]) {
-    head.extend_from_slice(name.as_str().as_bytes());
-    head.extend_from_slice(b": ");
-    head.extend_from_slice(value);
-    head.extend_from_slice(b"\r\n");
 }
 
 const AGENT: &str = concat!("sluicegate/", env!("CARGO_PKG_VERSION"));
 const JSON: &str = "application/json";
 const JSON_TYPE: HeaderValue = HeaderValue::from_static(JSON);
-const EVENT_STREAM: &str = "text/event-stream";
+static EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");

@@ -32,6 +32,18 @@ impl ResponseHead {
             meta: ResponseMeta::of(headers, pass),
         }
     }
+
+    /// The head that the first event of a response over a WebSocket stands for: of an event stream,
+    /// or of a refusal with this status.
+    pub(crate) fn of_event(refusal: Option<StatusCode>) -> Self {
+        Self {
+            status: refusal.unwrap_or(StatusCode::OK),
+            is_event_stream: refusal.is_none(),
+            coding: Ok(None),
+            retry_delay: None,
+            meta: ResponseMeta::default(),
+        }
+    }
 }
 
 fn is_event_stream(headers: Headers<'_>) -> bool {

@@ -18,6 +18,7 @@ use tokio_tungstenite::tungstenite::error::CapacityError;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
+use upstream::ClientSockets;
 use wire::ApiError;
 
 use crate::conversations::Conversations;
@@ -49,6 +50,7 @@ pub async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin>(
             lanes: BTreeSet::new(),
             busy: BTreeSet::new(),
             waiting: VecDeque::new(),
+            upstreams: ClientSockets::default(),
         },
         state,
         connection,
@@ -96,6 +98,8 @@ struct Running {
     /// The requests that wait for a response in their stream, or for one at all.
     waiting: VecDeque<Waiting>,
     conversations: Conversations,
+    /// The connections to upstreams that offer WebSockets.
+    upstreams: ClientSockets,
 }
 
 /// A request that waits.
@@ -135,6 +139,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Connection<'_, S> {
             }
             let deadline = self.deadline();
             let has_turns = !self.running.turns.is_empty();
+            let upstreams = self.running.upstreams.clone();
             let handled = tokio::select! {
                 () = &mut close, if self.ending != Some(Ending::Stopping) => {
                     self.ending = Some(Ending::Stopping);
@@ -147,6 +152,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Connection<'_, S> {
                     None => Err(End::Gone),
                 },
                 () = sleep_until(deadline) => self.expire().await,
+                never = upstreams.keep_alive() => match never {},
             };
             if let Err(end) = handled {
                 return end;
@@ -428,7 +434,8 @@ impl Running {
             };
             self.busy.insert(next.lane);
             let headers = opening.headers.clone();
-            let turn = turn::run(turn, headers, Arc::clone(state), connection);
+            let (state, upstreams) = (Arc::clone(state), self.upstreams.clone());
+            let turn = turn::run(turn, headers, state, connection, upstreams);
             self.turns.push(turn);
         }
     }

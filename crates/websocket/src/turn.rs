@@ -20,6 +20,7 @@ use responses::{Echo, Encoder, Finish, Head, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use sse::Decoder;
+use upstream::ClientSockets;
 use wire::{ApiError, Splice};
 
 use crate::conversations::{Before, conversation};
@@ -96,8 +97,9 @@ pub(crate) fn run(
     headers: HeaderMap,
     state: Arc<GatewayState>,
     connection: &Arc<ConnectionState>,
+    sockets: ClientSockets,
 ) -> BoxStream<'static, Output> {
-    let connection = Arc::new(ConnectionState::stream(connection));
+    let connection = Arc::new(ConnectionState::turn(connection, sockets));
     let first = async move {
         if !turn.generates {
             return Running::prepared(turn);

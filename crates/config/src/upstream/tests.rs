@@ -73,6 +73,22 @@ fn the_source_of_a_key_is_one_of_three() {
 }
 
 #[test]
+fn only_responses_have_websockets() {
+    assert_eq!(
+        problems("websocket = true"),
+        "websocket: an upstream of the protocol 'chat' has none; 'responses' has one"
+    );
+    let settings =
+        "protocol = \"responses\"\nbase_url = \"https://a.example/v1\"\nwebsocket = true";
+    assert_eq!(problems_of(settings), "");
+    let config = Config::parse(&format!("[[upstreams]]\nname = \"u\"\n{settings}")).unwrap();
+    assert_eq!(
+        config.upstreams[0].describe(),
+        "https://a.example/v1, without a key, over WebSocket for clients that use it"
+    );
+}
+
+#[test]
 fn the_header_of_the_key_is_checked() {
     let key = "api_key = { command = [\"echo\", \"key\"] }";
     for (settings, problem) in [

@@ -13,6 +13,7 @@ use http_body::{Body, Frame, SizeHint};
 use policy::lifecycle::AbortWatch;
 use telemetry::close_reason::CloseReason;
 use telemetry::outcome::Outcome;
+use upstream::ClientSockets;
 
 use crate::connection::timer::ConnectionTimer;
 
@@ -29,6 +30,8 @@ pub struct ConnectionState {
     pub(crate) shutdown: AbortWatch,
     /// The connection of a stream.
     connection: Option<Arc<ConnectionState>>,
+    /// The WebSockets to upstreams that the stream can use.
+    pub(crate) sockets: Option<ClientSockets>,
 }
 
 /// The name of the key with which a WebSocket is opened: an extension of the response.
@@ -57,6 +60,15 @@ impl ConnectionState {
         Self {
             connection: Some(Arc::clone(connection)),
             ..Self::default()
+        }
+    }
+
+    /// Creates the state of a response over a WebSocket, whose connection has these WebSockets to
+    /// upstreams.
+    pub fn turn(connection: &Arc<Self>, sockets: ClientSockets) -> Self {
+        Self {
+            sockets: Some(sockets),
+            ..Self::stream(connection)
         }
     }
 

@@ -48,6 +48,7 @@ pub fn json(
         body: body.into(),
         accept_stream,
         client: Arc::clone(key),
+        sockets: None,
     }
 }
 

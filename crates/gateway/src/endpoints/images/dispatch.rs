@@ -141,6 +141,7 @@ impl ImageDispatch {
             body,
             accept_stream,
             client: Arc::clone(&self.key),
+            sockets: None,
         })
     }
 

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use translate::inbound::{Inbound, Reply};
 use translate::outbound::StopFilter;
 use translate::outbound::encode::{self, DroppedField, EncodedRequest};
-use upstream::{ResponseMeta, Upstream};
+use upstream::{ClientSockets, Outgoing, ResponseMeta, Upstream};
 use vendor::Protocol;
 use vendor::envelope::{self, SealGroup};
 use wire::{ApiError, Splice};
@@ -37,6 +37,8 @@ pub(super) struct TextDispatch<D: TextEndpoint> {
     policy: Arc<Policy>,
     /// The name of the key.
     key: Arc<str>,
+    /// The WebSockets to upstreams of the client's connection.
+    sockets: Option<ClientSockets>,
     deadline: Instant,
     record: Arc<Targets>,
     /// The account of the first upstream of the client's protocol that was tried.
@@ -65,6 +67,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
             state: Arc::clone(caller.state),
             policy: Arc::clone(caller.policy),
             key: Arc::clone(&caller.key.name),
+            sockets: caller.record.connection.sockets.clone(),
             deadline: caller.deadline,
             record: Arc::clone(&caller.record.targets),
             first_group: None,
@@ -184,7 +187,10 @@ impl<D: TextEndpoint> TextDispatch<D> {
         let headers = server.config.without_fixed(headers.clone());
         let headers = turn.traced(self.with_affinity(server, headers));
         let path = outgoing::path(D::UPSTREAM_PROTOCOL);
-        let outgoing = outgoing::json(&self.key, path, headers, body, *streams);
+        let outgoing = Outgoing {
+            sockets: self.sockets.clone(),
+            ..outgoing::json(&self.key, path, headers, body, *streams)
+        };
         let (deadline, meta) = (self.deadline, &mut self.meta);
         let answer =
             outgoing::send_and_classify(server, &outgoing, deadline, turn.effort(), meta).await?;
@@ -222,7 +228,10 @@ impl<D: TextEndpoint> TextDispatch<D> {
         dropped.extend(left_out.into_iter().filter(|name| name != "stream_options"));
         self.record.lose(&dropped);
         let path = outgoing::path(protocol);
-        let outgoing = outgoing::json(&self.key, path, headers, body, self.parsed.streams);
+        let outgoing = Outgoing {
+            sockets: self.sockets.clone(),
+            ..outgoing::json(&self.key, path, headers, body, self.parsed.streams)
+        };
         let (deadline, meta) = (self.deadline, &mut self.meta);
         let answer = outgoing::send_and_classify(server, &outgoing, deadline, turn.effort(), meta)
             .await?

@@ -1,0 +1,433 @@
+//! Upstreams that offer WebSockets themselves: each connection of a client has its own to them, and
+//! its turns go over it.
+
+use std::net::TcpListener;
+use std::thread;
+
+use serde_json::{Value, json};
+use simulator::{Cut, Framing, Play, Protocol, Request, Simulator, honest, scenario};
+use testkit::requests::{Question, ask};
+use testkit::upstreams::{HASTY, assert_closed};
+use testkit::websocket::{Socket, is_end};
+use testkit::{CLIENT_KEY, Config, Gateway, UPSTREAM_KEY, await_that};
+use tokio_tungstenite::tungstenite::{Bytes, Message, accept};
+
+use crate::GATEWAY;
+
+/// The model of the tests, of an upstream of Responses.
+const MODEL: &str = "responses";
+
+/// A request for a short answer.
+fn request(text: &str) -> Value {
+    let mut body = ask(Protocol::Responses, MODEL, text, true);
+    body["store"] = false.into();
+    body
+}
+
+/// A gateway in front of an upstream that is asked over WebSocket.
+fn over_websocket(simulator: &Simulator, settings: &str) -> Gateway {
+    over_http(simulator, &format!("websocket = true\n{settings}"))
+}
+
+fn over_http(simulator: &Simulator, settings: &str) -> Gateway {
+    let url = simulator.base_url();
+    let config = Config::new("").served(Protocol::Responses, &url, settings);
+    config.start(GATEWAY)
+}
+
+/// Switches to a WebSocket, and plays these replies there.
+fn switching(
+    behave: impl Fn(&Request) -> Play + Send + Sync + 'static,
+) -> impl Fn(&Request) -> Play + Send + Sync + 'static {
+    move |request| match request.is_handshake() {
+        true => Play::websocket(request),
+        false => behave(request),
+    }
+}
+
+/// The same reply to the same request, however many there were before.
+fn repeated(request: &Request) -> Play {
+    let number = 0;
+    honest::answer(&Request {
+        number,
+        ..request.clone()
+    })
+}
+
+/// The events of a response, as a client gets them.
+fn texts(gateway: &Gateway, body: &Value) -> Vec<String> {
+    let mut socket = Socket::open(gateway, CLIENT_KEY);
+    socket.create(body);
+    let mut texts = Vec::new();
+    loop {
+        texts.push(socket.event_text());
+        if is_end(&serde_json::from_str(&texts[texts.len() - 1]).unwrap()) {
+            return texts;
+        }
+    }
+}
+
+/// The methods of the requests so far.
+fn methods(simulator: &Simulator) -> Vec<String> {
+    let requests = simulator.requests().into_iter();
+    requests.map(|request| request.method).collect()
+}
+
+/// The turns of a client go over one connection with the key of the upstream, which ends with the
+/// client's. Another client has another one.
+#[test]
+fn turns_of_a_client_share_a_websocket_of_the_upstream() {
+    let simulator = Simulator::honest().unwrap();
+    let gateway = over_websocket(&simulator, "");
+    let mut first = Socket::open(&gateway, CLIENT_KEY);
+    for text in ["One.", "Two."] {
+        first.turn(&request(text));
+    }
+    let mut second = Socket::open(&gateway, CLIENT_KEY);
+    second.turn(&request("Three."));
+    first.turn(&request("Four."));
+
+    let asked = simulator.requests();
+    let places = asked.iter().map(|asked| (&*asked.method, asked.connection));
+    assert_eq!(
+        places.collect::<Vec<_>>(),
+        [
+            ("GET", 0),
+            ("WEBSOCKET", 0),
+            ("WEBSOCKET", 0),
+            ("GET", 1),
+            ("WEBSOCKET", 1),
+            ("WEBSOCKET", 0)
+        ]
+    );
+    let handshake = &asked[0];
+    assert_eq!(handshake.path, "/v1/responses");
+    let key = format!("Bearer {UPSTREAM_KEY}");
+    assert_eq!(handshake.header("authorization"), Some(&*key));
+    assert_eq!(handshake.header("sec-websocket-extensions"), None);
+    assert_eq!(handshake.header("content-type"), None);
+    assert_eq!(
+        asked[1].json(),
+        json!({
+            "type": "response.create",
+            "model": "their-model",
+            "input": [{"role": "user", "content": "One."}],
+            "store": false,
+        })
+    );
+    drop(first);
+    assert_closed(&simulator, 0);
+    second.turn(&request("Five."));
+    assert_eq!(simulator.connections(), 2);
+}
+
+/// The events are those that the client gets if the upstream is asked over HTTP, byte for byte.
+#[test]
+fn events_equal_those_over_http() {
+    let simulator = Simulator::start(repeated).unwrap();
+    let websocket = over_websocket(&simulator, "");
+    let http = over_http(&simulator, "");
+    for question in Question::ALL {
+        let mut body = question.body(Protocol::Responses, MODEL, true);
+        body["store"] = false.into();
+        assert_eq!(
+            texts(&websocket, &body),
+            texts(&http, &body),
+            "{question:?}"
+        );
+    }
+    let usage = |gateway: &Gateway| {
+        gateway.await_quiet();
+        let tokens = gateway.sum("sluicegate_tokens_total{");
+        (
+            tokens,
+            gateway.sum_of("sluicegate_streams_ended_total{", "outcome=\"completed\""),
+        )
+    };
+    let counted = usage(&websocket);
+    assert!(counted.0 > 0.0, "{counted:?}");
+    assert_eq!(counted, usage(&http));
+    let asked = methods(&simulator);
+    let of = |method| asked.iter().filter(|asked| *asked == method).count();
+    assert_eq!((of("GET"), of("WEBSOCKET"), of("POST")), (9, 9, 9));
+}
+
+/// Errors are read by the same table as over HTTP, before the first event and after it.
+#[test]
+fn u16_u17_errors_over_a_websocket_are_those_of_http() {
+    for name in [
+        "status-400",
+        "status-401",
+        "status-429",
+        "status-500",
+        "status-503",
+        "failed-first",
+        "failed-middle",
+        "limited-first",
+        "reset-after-1",
+        "reset-after-4",
+        "close-at-3000",
+        "malformed-event",
+    ] {
+        let scenario = scenario::named(name).unwrap();
+        let play = switching(move |request| scenario.play(request));
+        let simulator = Simulator::start(play).unwrap();
+        let body = request("Hi.");
+        let [websocket, http] = [over_websocket, over_http].map(|start| start(&simulator, ""));
+        let ends = [&websocket, &http].map(|gateway| {
+            let last = texts(gateway, &body).pop().unwrap();
+            let mut last: Value = serde_json::from_str(&last).unwrap();
+            for member in ["id", "created_at"] {
+                last["response"][member] = Value::Null;
+            }
+            gateway.await_quiet();
+            last
+        });
+        assert_ne!(ends[0]["type"], "response.completed", "{name}");
+        assert_eq!(ends[0], ends[1], "{name}");
+    }
+}
+
+/// A host that answers the handshake with another status is asked over HTTP, and gets no other
+/// handshake of this client.
+#[test]
+fn a_refused_handshake_leads_to_http() {
+    for status in [200, 404, 426] {
+        let refusing = move |request: &Request| match request.is_handshake() {
+            true => Play::json(status, &json!({})),
+            false => honest::answer(request),
+        };
+        let simulator = Simulator::start(refusing).unwrap();
+        let gateway = over_websocket(&simulator, "");
+        let mut socket = Socket::open(&gateway, CLIENT_KEY);
+        for text in ["One.", "Two."] {
+            socket.turn(&request(text));
+        }
+        assert_eq!(methods(&simulator), ["GET", "POST", "POST"], "{status}");
+    }
+}
+
+/// A server without a free place may have one later.
+#[test]
+fn a_handshake_is_repeated_after_a_failure_that_passes() {
+    let refusing = |request: &Request| match request.number {
+        0 => Play::json(503, &json!({})),
+        _ => honest::answer(request),
+    };
+    let simulator = Simulator::start(refusing).unwrap();
+    let gateway = over_websocket(&simulator, "");
+    let mut socket = Socket::open(&gateway, CLIENT_KEY);
+    for text in ["One.", "Two."] {
+        socket.turn(&request(text));
+    }
+    assert_eq!(methods(&simulator), ["GET", "POST", "GET", "WEBSOCKET"]);
+}
+
+/// A handshake that breaks, or that is not answered in time, is a failure of the connection, and the
+/// retry goes over HTTP.
+#[test]
+fn u01_u02_a_broken_handshake_leads_to_http() {
+    let garbage = || Play::new().bytes("SSH-2.0-OpenSSH_9.6\r\n").close();
+    for broken in [
+        Play::new().close(),
+        Play::new().reset(),
+        Play::new().hold(),
+        garbage(),
+        Play::new().head(101, &[("upgrade", "websocket")], Framing::Bare),
+    ] {
+        let play = broken.clone();
+        let breaking = move |request: &Request| match request.is_handshake() {
+            true => play.clone(),
+            false => honest::answer(request),
+        };
+        let simulator = Simulator::start(breaking).unwrap();
+        let gateway = over_websocket(&simulator, HASTY);
+        let mut socket = Socket::open(&gateway, CLIENT_KEY);
+        for text in ["One.", "Two."] {
+            socket.turn(&request(text));
+        }
+        assert_eq!(methods(&simulator), ["GET", "POST", "POST"], "{broken:?}");
+    }
+}
+
+/// A connection that closes before the first event of a response leads to the next target, as one
+/// that closes before the head of a response.
+#[test]
+fn u08_a_socket_that_closes_before_the_first_event_leads_to_the_next_target() {
+    let first = Simulator::start(switching(|_| Play::new().reset())).unwrap();
+    let second = Simulator::honest().unwrap();
+    let gateway = Config::new("")
+        .upstream("first", Protocol::Responses, &first.base_url(), "websocket = true")
+        .upstream("second", Protocol::Responses, &second.base_url(), "websocket = true")
+        .model(
+            MODEL,
+            Protocol::Responses,
+            r#"[{ upstream = "first", model = "their-model" }, { upstream = "second", model = "their-model" }]"#,
+        )
+        .start(GATEWAY);
+    let mut socket = Socket::open(&gateway, CLIENT_KEY);
+    for text in ["One.", "Two."] {
+        socket.turn(&request(text));
+    }
+    let handshake_and_turn = ["GET", "WEBSOCKET"];
+    assert_eq!(methods(&first), handshake_and_turn.repeat(2));
+    assert_eq!(methods(&second), ["GET", "WEBSOCKET", "WEBSOCKET"]);
+    drop(socket);
+    gateway.await_quiet();
+}
+
+/// A host without connections is left alone once its circuit breaker is open, over WebSocket too.
+#[test]
+fn u08_closed_sockets_open_the_circuit_breaker() {
+    let first = Simulator::start(switching(|_| Play::new().reset())).unwrap();
+    let second = Simulator::honest().unwrap();
+    let targets = r#"[{ upstream = "first" }, { upstream = "second" }]"#;
+    let gateway = Config::new("")
+        .upstream(
+            "first",
+            Protocol::Responses,
+            &first.base_url(),
+            "websocket = true",
+        )
+        .upstream("second", Protocol::Responses, &second.base_url(), "")
+        .model(MODEL, Protocol::Responses, targets)
+        .start(GATEWAY);
+    let mut socket = Socket::open(&gateway, CLIENT_KEY);
+    for _ in 0..25 {
+        socket.turn(&request("Hi."));
+    }
+    assert_eq!(first.requests().len(), 2 * 20);
+}
+
+/// A stall is a timeout: of the head before the first event, and between two events of `event_idle`.
+#[test]
+fn u05_u07_a_socket_that_says_nothing_times_out() {
+    for (events, code) in [(0, None), (6, Some("server_error"))] {
+        let stalling =
+            switching(move |request| honest::answer(request).cut_after(events, Cut::Hold));
+        let simulator = Simulator::start(stalling).unwrap();
+        let [websocket, http] = [over_websocket, over_http].map(|start| start(&simulator, HASTY));
+        let [over_websocket, over_http] = [&websocket, &http].map(|gateway| {
+            let mut socket = Socket::open(gateway, CLIENT_KEY);
+            socket.create(&request("Hi."));
+            socket.events().pop().unwrap()
+        });
+        assert_eq!(over_websocket["type"], over_http["type"]);
+        assert_eq!(over_websocket["error"], over_http["error"]);
+        let in_response = &over_websocket["response"]["error"]["code"];
+        assert_eq!(in_response.as_str(), code);
+        // The connection has an unfinished response, so that it is not used again.
+        assert_closed(&simulator, 1);
+    }
+}
+
+/// A client that leaves in the middle of a response closes the connection to the upstream.
+#[test]
+fn c01_a_client_that_leaves_closes_the_websocket_of_the_upstream() {
+    let simulator = Simulator::start(switching(|request| {
+        honest::answer(request).cut_after(6, Cut::Hold)
+    }));
+    let simulator = simulator.unwrap();
+    let gateway = over_websocket(&simulator, "");
+    let mut socket = Socket::open(&gateway, CLIENT_KEY);
+    socket.create(&request("Hi."));
+    socket.event();
+    drop(socket);
+    assert_closed(&simulator, 0);
+    await_that("client_gone", || {
+        gateway.sum_of("sluicegate_streams_ended_total{", "outcome=\"client_gone\"") > 0.0
+    });
+    gateway.await_quiet();
+}
+
+/// A connection that the upstream closes between two responses is replaced.
+#[test]
+fn u06_a_socket_that_closes_while_it_is_idle_is_replaced() {
+    let simulator = Simulator::start(switching(|request| honest::answer(request).close())).unwrap();
+    let gateway = over_websocket(&simulator, "");
+    let mut socket = Socket::open(&gateway, CLIENT_KEY);
+    for text in ["One.", "Two."] {
+        socket.turn(&request(text));
+    }
+    assert_eq!(methods(&simulator), ["GET", "WEBSOCKET"].repeat(2));
+}
+
+/// A connection at the age that its server permits is replaced, and the request is sent again. The
+/// error is the one of OpenAI's guide.
+#[test]
+fn a_socket_that_is_too_old_is_replaced() {
+    let aging = switching(|request| match request.nth_on_connection {
+        2 => Play::json(
+            400,
+            &json!({"error": {
+                "type": "invalid_request_error",
+                "code": "websocket_connection_limit_reached",
+                "message": "Responses websocket connection limit reached (60 minutes). Create a \
+                            new websocket connection to continue.",
+            }}),
+        ),
+        _ => honest::answer(request),
+    });
+    let simulator = Simulator::start(aging).unwrap();
+    let gateway = over_websocket(&simulator, "");
+    let mut socket = Socket::open(&gateway, CLIENT_KEY);
+    for text in ["One.", "Two."] {
+        socket.turn(&request(text));
+    }
+    let asked = simulator.requests();
+    assert_eq!(asked[2].json(), asked[4].json());
+    let connections = asked.iter().map(|asked| asked.connection);
+    assert_eq!(connections.collect::<Vec<_>>(), [0, 0, 0, 1, 1]);
+}
+
+/// The pings of an upstream are answered between two responses.
+#[test]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a server behind the gateway, in a test"
+)]
+fn pings_of_an_idle_upstream_are_answered() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let server = thread::spawn(move || {
+        let mut socket = accept(listener.accept().unwrap().0).unwrap();
+        socket.read().unwrap();
+        for event in [
+            json!({"type": "response.created", "response": {"id": "resp_1", "output": []}}),
+            json!({"type": "response.completed", "response": {
+                "id": "resp_1", "status": "completed", "output": [],
+                "usage": {"input_tokens": 1, "output_tokens": 0, "total_tokens": 1},
+            }}),
+        ] {
+            socket.send(Message::text(event.to_string())).unwrap();
+        }
+        socket
+            .send(Message::Ping(Bytes::from_static(b"1")))
+            .unwrap();
+        socket.read().unwrap()
+    });
+    let settings = "websocket = true";
+    let gateway = Config::new("")
+        .served(Protocol::Responses, &url, settings)
+        .start(GATEWAY);
+    let mut socket = Socket::open(&gateway, CLIENT_KEY);
+    socket.turn(&request("Hi."));
+    assert_eq!(
+        server.join().unwrap(),
+        Message::Pong(Bytes::from_static(b"1"))
+    );
+}
+
+/// Requests that are no turn of a WebSocket go over HTTP.
+#[test]
+fn requests_over_http_stay_there() {
+    let simulator = Simulator::honest().unwrap();
+    let gateway = over_websocket(&simulator, "");
+    for protocol in [Protocol::Responses, Protocol::Chat] {
+        for stream in [false, true] {
+            let answer = gateway.ask(protocol, &ask(protocol, MODEL, "Hi.", stream));
+            assert_eq!(answer.status, 200, "{}", answer.text());
+        }
+    }
+    assert_eq!(methods(&simulator), ["POST"; 4]);
+}
