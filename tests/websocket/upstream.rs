@@ -158,7 +158,7 @@ fn u16_u17_errors_over_a_websocket_are_those_of_http() {
     for name in [
         "status-400",
         "status-401",
-        "status-429",
+        "status-429-retry-7",
         "status-500",
         "status-503",
         "failed-first",
@@ -416,6 +416,141 @@ fn pings_of_an_idle_upstream_are_answered() {
         server.join().unwrap(),
         Message::Pong(Bytes::from_static(b"1"))
     );
+}
+
+/// A request with this text that continues a response.
+fn continuing(response: &Value, text: &str) -> Value {
+    let mut body = request(text);
+    body["previous_response_id"] = response["id"].clone();
+    body
+}
+
+/// The inputs of the messages so far, and the response that each one continues.
+fn inputs(simulator: &Simulator) -> Vec<(Value, Value)> {
+    let asked = simulator.requests().into_iter();
+    let messages = asked.filter(Request::is_message);
+    let input = |message: Request| {
+        let mut body = message.json();
+        (body["input"].take(), body["previous_response_id"].take())
+    };
+    messages.map(input).collect()
+}
+
+/// A user's message, as the tests' requests have it.
+fn said(text: &str) -> Value {
+    json!({"role": "user", "content": text})
+}
+
+/// The upstream gets the new items alone if it has made the latest response on this connection, and
+/// the whole conversation otherwise.
+#[test]
+fn the_upstream_gets_what_is_new_to_it() {
+    let simulator = Simulator::honest().unwrap();
+    let gateway = over_websocket(&simulator, "");
+    let mut socket = Socket::open(&gateway, CLIENT_KEY);
+    let first = socket.turn(&request("One."));
+    let second = socket.turn(&continuing(&first, "Two."));
+    assert_eq!(second["previous_response_id"], first["id"]);
+    socket.turn(&continuing(&second, "Three."));
+    socket.turn(&continuing(&first, "Four."));
+
+    let output = &first["output"][0];
+    assert_eq!(
+        inputs(&simulator),
+        [
+            (json!([said("One.")]), Value::Null),
+            (json!([said("Two.")]), first["id"].clone()),
+            (json!([said("Three.")]), second["id"].clone()),
+            (json!([said("One."), output, said("Four.")]), Value::Null),
+        ]
+    );
+    assert_eq!(simulator.connections(), 1);
+}
+
+/// Streams of a client that run at the same time have a connection each, and each one is continued on
+/// its own.
+#[test]
+fn streams_are_continued_on_their_own_websockets() {
+    let gated = |request: &Request| {
+        let whole = honest::answer(request);
+        match request.is_message() && request.json()["input"][0]["content"] == "One." {
+            true => Play::stream().gate().then(whole),
+            false => whole,
+        }
+    };
+    let simulator = Simulator::start(gated).unwrap();
+    let gateway = over_websocket(&simulator, "");
+    let mut socket = Socket::open(&gateway, CLIENT_KEY);
+    let named = |stream: &str, mut body: Value| {
+        body["stream_id"] = stream.into();
+        body
+    };
+    socket.create(&named("a", request("One.")));
+    assert!(simulator.wait_for_requests(2, testkit::GUARD));
+    let quick = socket.turn(&named("b", request("Two.")));
+    simulator.release();
+    let slow = socket.events().pop().unwrap()["response"].clone();
+    for (stream, before) in [("a", &slow), ("b", &quick)] {
+        socket.turn(&named(stream, continuing(before, "Go on.")));
+    }
+    let go_on = json!([said("Go on.")]);
+    assert_eq!(
+        inputs(&simulator)[2..],
+        [
+            (go_on.clone(), slow["id"].clone()),
+            (go_on, quick["id"].clone())
+        ]
+    );
+    assert_eq!(simulator.connections(), 2);
+}
+
+/// An upstream that has forgotten a response gets the whole conversation, and the client does not
+/// notice. The error is the one of OpenAI's guide.
+#[test]
+fn a_response_that_the_upstream_has_forgotten_is_sent_again() {
+    let forgetful = switching(|request| {
+        let previous = &request.json()["previous_response_id"];
+        match previous.as_str() {
+            None => honest::answer(request),
+            Some(id) => Play::json(
+                400,
+                &json!({"error": {
+                    "type": "invalid_request_error",
+                    "code": "previous_response_not_found",
+                    "message": format!("Previous response with id '{id}' not found."),
+                    "param": "previous_response_id",
+                }}),
+            ),
+        }
+    });
+    let simulator = Simulator::start(forgetful).unwrap();
+    let gateway = over_websocket(&simulator, "");
+    let mut socket = Socket::open(&gateway, CLIENT_KEY);
+    let first = socket.turn(&request("One."));
+    let second = socket.turn(&continuing(&first, "Two."));
+    assert_eq!(second["previous_response_id"], first["id"]);
+    let all = json!([said("One."), first["output"][0], said("Two.")]);
+    assert_eq!(
+        inputs(&simulator)[1..],
+        [
+            (json!([said("Two.")]), first["id"].clone()),
+            (all, Value::Null)
+        ]
+    );
+    assert_eq!(simulator.connections(), 1);
+}
+
+/// A new connection of the upstream knows no response.
+#[test]
+fn a_new_websocket_gets_the_whole_conversation() {
+    let closing = switching(|request| honest::answer(request).close());
+    let simulator = Simulator::start(closing).unwrap();
+    let gateway = over_websocket(&simulator, "");
+    let mut socket = Socket::open(&gateway, CLIENT_KEY);
+    let first = socket.turn(&request("One."));
+    socket.turn(&continuing(&first, "Two."));
+    let all = json!([said("One."), first["output"][0], said("Two.")]);
+    assert_eq!(inputs(&simulator).pop(), Some((all, Value::Null)));
 }
 
 /// Requests that are no turn of a WebSocket go over HTTP.

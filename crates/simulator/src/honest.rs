@@ -24,7 +24,7 @@ use crate::dialect;
 use crate::play::Play;
 use crate::reply::nonce;
 pub use crate::reply::{Event, Reply};
-use crate::request::{Protocol, Request};
+use crate::request::{MESSAGE, Protocol, Request};
 
 /// Returns the conforming reply to a request as a play. A handshake switches to a WebSocket.
 pub fn answer(request: &Request) -> Play {
@@ -103,7 +103,7 @@ fn decide(model: Model<'_>, request: &Request) -> Result<Reply, Failure> {
                 message,
             })
         }
-        ("POST" | "WEBSOCKET", None, Some(protocol)) => match protocol {
+        ("POST" | MESSAGE, None, Some(protocol)) => match protocol {
             Protocol::Images => images::reply(request),
             Protocol::Responses if route.ends_with("/input_tokens") => {
                 responses::count(&object(request)?)

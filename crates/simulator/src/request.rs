@@ -18,7 +18,7 @@ pub struct Request {
     pub connection: usize,
     /// Index among the requests of its connection, from 0.
     pub nth_on_connection: usize,
-    /// The method as sent: `POST`. A message over a WebSocket has none.
+    /// The method as sent: `POST`; `WEBSOCKET` for a message over a WebSocket.
     pub method: String,
     /// The request target as sent, with its query: `/v1/responses?x=1`.
     pub path: String,
@@ -136,7 +136,7 @@ pub enum Protocol {
 }
 
 /// The method of a request that is a message over a WebSocket.
-const MESSAGE: &str = "WEBSOCKET";
+pub(crate) const MESSAGE: &str = "WEBSOCKET";
 
 /// The fields that select a scenario, deserialized without the rest of the body.
 #[derive(Default, Deserialize)]

@@ -54,6 +54,7 @@ impl Play {
 struct Writer {
     /// The status, unless it is 200.
     refusal: Option<u16>,
+    retry_after: Option<String>,
     /// The bytes of an event that is not complete.
     partial: Vec<u8>,
 }
@@ -65,6 +66,10 @@ impl Writer {
                 let status = head.get(9..12).unwrap_or_default();
                 let status = str::from_utf8(status).ok().and_then(|it| it.parse().ok());
                 self.refusal = status.filter(|status| *status != 200);
+                let head = String::from_utf8_lossy(head);
+                let mut lines = head.lines();
+                let retry_after = lines.find_map(|line| line.strip_prefix("retry-after: "));
+                self.retry_after = retry_after.map(str::to_owned);
                 Step::Bytes(Bytes::new())
             }
             Step::Body(body) => Step::Bytes(self.messages(body).into()),
@@ -79,6 +84,9 @@ impl Writer {
             let mut event: Value = serde_json::from_slice(body).unwrap_or_default();
             event["type"] = "error".into();
             event["status"] = status.into();
+            if let Some(seconds) = &self.retry_after {
+                event["headers"]["retry-after"] = seconds.as_str().into();
+            }
             message(&event.to_string(), &mut out);
             return out;
         }

@@ -42,4 +42,4 @@ pub use options_error::OptionsError;
 pub use outgoing::{Outgoing, Payload};
 pub use proxy::Proxy;
 pub use response_meta::ResponseMeta;
-pub use sockets::ClientSockets;
+pub use sockets::{ClientSockets, Previous};

@@ -8,6 +8,7 @@ use http::{HeaderName, StatusCode};
 use crate::http1::head::Headers;
 use crate::response_meta::ResponseMeta;
 use crate::retry_after;
+use crate::sockets::Refusal;
 
 /// The head of a response.
 pub(crate) struct ResponseHead {
@@ -34,13 +35,13 @@ impl ResponseHead {
     }
 
     /// The head that the first event of a response over a WebSocket stands for: of an event stream,
-    /// or of a refusal with this status.
-    pub(crate) fn of_event(refusal: Option<StatusCode>) -> Self {
+    /// or of a refusal.
+    pub(crate) fn of_event(refusal: Option<&Refusal>) -> Self {
         Self {
-            status: refusal.unwrap_or(StatusCode::OK),
+            status: refusal.map_or(StatusCode::OK, |refusal| refusal.status),
             is_event_stream: refusal.is_none(),
             coding: Ok(None),
-            retry_delay: None,
+            retry_delay: refusal.and_then(|refusal| delay(refusal.retry_after.as_deref()?)),
             meta: ResponseMeta::default(),
         }
     }
@@ -53,10 +54,13 @@ fn is_event_stream(headers: Headers<'_>) -> bool {
 }
 
 fn retry_delay(headers: Headers<'_>) -> Option<Duration> {
-    let value = headers.text("retry-after")?;
+    delay(headers.text("retry-after")?)
+}
+
+fn delay(retry_after: &str) -> Option<Duration> {
     #[allow(
         clippy::disallowed_methods,
         reason = "Retry-After may be a date of the wall clock"
     )]
-    retry_after::parse(value, SystemTime::now())
+    retry_after::parse(retry_after, SystemTime::now())
 }

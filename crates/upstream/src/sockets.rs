@@ -11,14 +11,31 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-pub(crate) use self::socket::{Received, Socket};
+pub(crate) use self::event::{Event, Refusal};
+pub(crate) use self::socket::{Counted, Socket};
 pub(crate) use self::turn::Turn;
 use crate::credential::Credential;
 
 /// The WebSockets to upstreams that belong to one connection of a client. No other client's requests
 /// go over them, and they are closed when the last clone is dropped.
 #[derive(Clone, Default)]
-pub struct ClientSockets(Arc<Mutex<Sockets>>);
+pub struct ClientSockets {
+    shared: Arc<Mutex<Sockets>>,
+    /// The response that the request continues, if these are for one that does.
+    previous: Option<Arc<Previous>>,
+}
+
+/// A response that a request continues. The request has the whole conversation as items of its
+/// input, of which the server that has made the response needs only the new ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Previous {
+    /// The id of the response.
+    pub id: String,
+    /// The number of items up to its end.
+    pub known: usize,
+    /// The number of all items.
+    pub all: usize,
+}
 
 #[derive(Default)]
 struct Sockets {
@@ -51,15 +68,46 @@ impl ClientSockets {
         .await
     }
 
-    /// Takes an open socket to this host. `is_current` is true for a credential that requests to it
-    /// carry.
+    /// Returns the same sockets for a request that continues a response.
+    #[must_use]
+    pub fn continuing(self, previous: Previous) -> Self {
+        Self {
+            previous: Some(Arc::new(previous)),
+            ..self
+        }
+    }
+
+    /// Returns the same sockets for a request that is sent with the whole conversation.
+    #[must_use]
+    pub fn without_previous(self) -> Self {
+        Self {
+            previous: None,
+            ..self
+        }
+    }
+
+    /// Returns the response that the request continues, if it is the latest one of this socket: a server
+    /// keeps no other.
+    pub(crate) fn previous_on(&self, socket: &Socket) -> Option<&Previous> {
+        let previous = self.previous.as_deref()?;
+        (socket.latest.as_ref() == Some(&previous.id)).then_some(previous)
+    }
+
+    /// Takes an open socket to this host, if possible the one that has the response which the request
+    /// continues. `is_current` is true for a credential that requests to the host carry.
     pub(crate) fn take(
         &self,
         host: HostId,
         is_current: impl Fn(Option<&Credential>) -> bool,
     ) -> Option<Box<Socket>> {
         let mut sockets = self.sockets();
-        while let Some(at) = sockets.idle.iter().rposition(|(other, _)| *other == host) {
+        loop {
+            let place = |wanted: &dyn Fn(&Socket) -> bool| {
+                let mut idle = sockets.idle.iter();
+                idle.rposition(|(other, socket)| *other == host && wanted(socket))
+            };
+            let knowing = place(&|socket| self.previous_on(socket).is_some());
+            let at = knowing.or_else(|| place(&|_| true))?;
             let (_, mut socket) = sockets.idle.remove(at);
             if is_current(socket.credential.as_ref())
                 && socket.is_idle(&mut Context::from_waker(Waker::noop()))
@@ -67,7 +115,6 @@ impl ClientSockets {
                 return Some(socket);
             }
         }
-        None
     }
 
     /// Keeps a socket for the next response. There are at most as many as the client had responses
@@ -87,7 +134,7 @@ impl ClientSockets {
 
     /// Locks the sockets. A panic cannot leave them in an inconsistent state.
     fn sockets(&self) -> MutexGuard<'_, Sockets> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use engine::EngineError;
 use tokio::time::{Instant, timeout_at};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
-use wire::Splice;
+use wire::{ElementEdit, Splice};
 
 use self::handshake::Opened;
 use crate::breaker::Outcome;
@@ -17,7 +17,7 @@ use crate::host::{self, Host};
 use crate::incoming::Source;
 use crate::outgoing::{Outgoing, Payload};
 use crate::response_head::ResponseHead;
-use crate::sockets::{ClientSockets, Socket, Turn};
+use crate::sockets::{ClientSockets, Event, Previous, Socket, Turn};
 
 /// Asks for a stream over a WebSocket of the client's connection, which is opened if there is none.
 /// If the host refuses to open one, the request goes over HTTP.
@@ -31,19 +31,19 @@ pub(crate) async fn exchange(
     let Some(create) = create else {
         return over_http(host, outgoing, deadline).await;
     };
-    if let Some(socket) = sockets.take(host.id, |sent| host.is_current(sent)) {
-        match ask(host, sockets, socket, &create, deadline).await {
-            Ok(None) => {}
-            Ok(Some(answer)) => return Ok(answer),
+    if let Some(mut socket) = sockets.take(host.id, |sent| host.is_current(sent)) {
+        match ask_again(host, sockets, &mut socket, (outgoing, &create), deadline).await {
+            Ok(first) if first.is_refusal_with(TOO_OLD) => {}
+            Ok(first) => return Ok(answer(host, sockets, socket, first)),
             // Closed while it was idle, as in `Host::exchange`.
             Err(failure) if failure.closed_silently => {}
             Err(failure) => return Err(failure),
         }
     }
     match handshake::open(host, outgoing, deadline).await {
-        Ok(Opened::Socket(socket)) => {
-            let answer = ask(host, sockets, socket, &create, deadline).await?;
-            answer.ok_or_else(|| Failure::unanswered(EngineError::Upstream(TOO_OLD.to_owned())))
+        Ok(Opened::Socket(mut socket)) => {
+            let first = ask(host, &mut socket, create, deadline).await?;
+            Ok(answer(host, sockets, socket, first))
         }
         Ok(Opened::Refused { is_final }) => {
             if is_final {
@@ -70,50 +70,100 @@ pub(crate) async fn over_http(
     Ok((Source::Http1(connection), head))
 }
 
-/// Asks for a stream, and waits for the first event. Returns `None` if the socket is as old as the
-/// host permits.
-async fn ask(
+/// Asks for a stream over a socket that has had others. What its server knows of the conversation is
+/// left out, unless the server has forgotten it.
+async fn ask_again(
     host: &Host,
     sockets: &ClientSockets,
-    mut socket: Box<Socket>,
-    create: &Utf8Bytes,
+    socket: &mut Socket,
+    (outgoing, create): (&Outgoing, &Utf8Bytes),
     deadline: Instant,
-) -> Result<Option<(Source, ResponseHead)>, Failure> {
+) -> Result<Event, Failure> {
+    let previous = sockets.previous_on(socket);
+    if let Some(short) = previous.and_then(|previous| short_event(&outgoing.body, previous)) {
+        let first = ask(host, socket, short, deadline).await?;
+        if !first.is_refusal_with(FORGOTTEN) {
+            return Ok(first);
+        }
+    }
+    ask(host, socket, create.clone(), deadline).await
+}
+
+/// Asks for a stream, and waits for the first event.
+async fn ask(
+    host: &Host,
+    socket: &mut Socket,
+    event: Utf8Bytes,
+    deadline: Instant,
+) -> Result<Event, Failure> {
     let started = Instant::now();
     let deadline = deadline.min(started + host.head_timeout);
-    let first = match timeout_at(deadline, socket.ask(create.clone())).await {
-        Ok(Ok(first)) => first,
-        Ok(Err(error)) => {
-            return Err(Failure {
-                error: EngineError::Upstream(error.to_string()),
-                may_retry: false,
-                closed_silently: host::is_stale(started, socket.connect_time),
-                outcome: Outcome::Failure,
-            });
-        }
+    match timeout_at(deadline, socket.ask(event)).await {
+        Ok(first) => first.map_err(|error| Failure {
+            error: EngineError::Upstream(error.to_string()),
+            may_retry: false,
+            closed_silently: host::is_stale(started, socket.connect_time),
+            outcome: Outcome::Failure,
+        }),
         Err(_) => {
             let error = EngineError::Unanswered("timeout for the first event".to_owned());
-            return Err(Failure::unanswered(error));
+            Err(Failure::unanswered(error))
         }
-    };
-    let refusal = first.refusal();
-    if refusal.as_ref().is_some_and(|refusal| refusal.is_too_old) {
-        return Ok(None);
     }
-    let head = ResponseHead::of_event(refusal.map(|refusal| refusal.status));
+}
+
+/// Returns the response that begins with this event: an event stream, or a refusal.
+fn answer(
+    host: &Host,
+    sockets: &ClientSockets,
+    socket: Box<Socket>,
+    first: Event,
+) -> (Source, ResponseHead) {
+    let head = ResponseHead::of_event(first.refusal().as_ref());
     let turn = Turn::new(socket, (host.id, sockets.clone()), first);
-    Ok(Some((Source::Turn(Box::new(turn)), head)))
+    (Source::Turn(Box::new(turn)), head)
 }
 
 /// Returns the event that asks for the response to a request: its members, without those of HTTP.
 /// `None` if it is no text.
 fn create_event(body: &Payload) -> Option<Utf8Bytes> {
     let whole = body.chunks().concat();
-    let mut splice = Splice::new(&whole);
+    into_text(&without_http(&whole))
+}
+
+/// Returns the same event with the new items alone. `None` if its input is not the one that was
+/// counted, as after an edit for the host.
+fn short_event(body: &Payload, previous: &Previous) -> Option<Utf8Bytes> {
+    let whole = body.chunks().concat();
+    let mut splice = without_http(&whole);
+    let mut count = 0;
+    splice.edit_elements(&["input"], |_| {
+        count += 1;
+        match count > previous.known {
+            true => ElementEdit::Keep,
+            false => ElementEdit::Remove,
+        }
+    });
+    if count != previous.all || count <= previous.known {
+        return None;
+    }
+    let id = serde_json::to_vec(&previous.id).ok()?;
+    splice.set("previous_response_id", &id);
+    into_text(&splice)
+}
+
+fn without_http(body: &[u8]) -> Splice<'_> {
+    let mut splice = Splice::new(body);
     splice.remove(&[], &["stream", "background"]);
     splice.set("type", br#""response.create""#);
+    splice
+}
+
+fn into_text(splice: &Splice<'_>) -> Option<Utf8Bytes> {
     Bytes::from(splice.to_vec()).try_into().ok()
 }
 
-/// The failure of a new connection that its server calls too old.
-const TOO_OLD: &str = "the server refuses requests over its new WebSocket";
+/// The code of the error at the end of the time that a server gives a connection, an hour for OpenAI.
+const TOO_OLD: &str = "websocket_connection_limit_reached";
+/// The code of the error about a response that the server does not know.
+const FORGOTTEN: &str = "previous_response_not_found";

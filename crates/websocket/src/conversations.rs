@@ -13,6 +13,7 @@ use response_store::stored_input::items;
 use responses::Reasoning;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use upstream::Previous;
 use wire::Splice;
 
 /// The responses of a connection, oldest first.
@@ -26,9 +27,16 @@ pub(crate) struct Conversations {
 struct Kept {
     id: String,
     before: Before,
-    /// The items of the input and of the output, separated by commas.
-    items: String,
+    /// The items of the input and of the output.
+    items: Items,
     share: Share,
+}
+
+/// Items of a conversation as JSON, separated by commas.
+#[derive(Debug, Default)]
+pub(crate) struct Items {
+    text: String,
+    count: usize,
 }
 
 /// The conversation before a request.
@@ -81,8 +89,8 @@ impl Conversations {
     }
 
     /// Keeps a finished response, unless there is no memory for it even without the older ones.
-    pub(crate) fn keep(&mut self, id: String, before: Before, items: String) {
-        let bytes = items.len() + id.len() + OVERHEAD;
+    pub(crate) fn keep(&mut self, id: String, before: Before, items: Items) {
+        let bytes = items.text.len() + id.len() + OVERHEAD;
         while self.kept.len() >= MAX_KEPT || self.share.grow(bytes).is_err() {
             if self.kept.pop_front().is_none() {
                 return;
@@ -102,7 +110,7 @@ impl Drop for Kept {
     /// conversations would overflow the stack with.
     fn drop(&mut self) {
         self.share
-            .shrink(self.items.len() + self.id.len() + OVERHEAD);
+            .shrink(self.items.text.len() + self.id.len() + OVERHEAD);
         let mut before = std::mem::take(&mut self.before);
         while let Before::Kept(Continued(kept)) = before {
             before = match Arc::into_inner(kept) {
@@ -136,7 +144,7 @@ impl Before {
         let mut parts = Vec::new();
         let mut at = self;
         while let Self::Kept(Continued(kept)) = at {
-            parts.push(kept.items.as_str());
+            parts.push(kept.items.text.as_str());
             at = &kept.before;
         }
         parts.reverse();
@@ -148,6 +156,24 @@ impl Before {
         if let Self::Elsewhere(id) = at {
             let id = serde_json::Value::from(id.as_str()).to_string();
             splice.replace(&["previous_response_id"], id.as_bytes());
+        }
+    }
+
+    /// Returns the response that a request continues, and what it has of the conversation before it
+    /// after [`Before::expand`]. `None` if that is not all.
+    pub(crate) fn previous(&self, request: &[u8]) -> Option<Previous> {
+        let (mut known, mut at) = (0, self);
+        while let Self::Kept(Continued(kept)) = at {
+            known += kept.items.count;
+            at = &kept.before;
+        }
+        match (self, at) {
+            (Self::Kept(Continued(kept)), Self::Nothing) => Some(Previous {
+                id: kept.id.clone(),
+                known,
+                all: known + items(request).len(),
+            }),
+            _ => None,
         }
     }
 
@@ -165,11 +191,14 @@ impl Before {
 pub(crate) fn conversation<'a>(
     request: &'a [u8],
     output: impl IntoIterator<Item = &'a str>,
-) -> String {
+) -> Items {
     let mut all = items(request);
     let output = output.into_iter().filter(|item| !is_opaque(item));
     all.extend(output.map(Into::into));
-    all.join(",")
+    Items {
+        text: all.join(","),
+        count: all.len(),
+    }
 }
 
 /// True for reasoning that only the server that made it knows: without its own memory, an item with
@@ -202,6 +231,13 @@ mod tests {
         Conversations::new(Budget::new(bytes, bytes).share("key"))
     }
 
+    fn list(items: &[&str]) -> Items {
+        Items {
+            text: items.join(","),
+            count: items.len(),
+        }
+    }
+
     fn expanded(before: &Before, request: &str) -> String {
         let mut splice = Splice::new(request.as_bytes());
         before.expand(&mut splice);
@@ -211,13 +247,17 @@ mod tests {
     #[test]
     fn a_request_gets_the_conversation_before_it() {
         let mut kept = conversations(1 << 20);
-        kept.keep("resp_1".to_owned(), Before::Nothing, "1,2".to_owned());
+        kept.keep("resp_1".to_owned(), Before::Nothing, list(&["1", "2"]));
         let first = kept.before(Some("resp_1"));
-        kept.keep("resp_2".to_owned(), first, "3".to_owned());
+        kept.keep("resp_2".to_owned(), first, list(&["3"]));
         assert_eq!(
             expanded(&kept.before(Some("resp_2")), r#"{"input":[4]}"#),
             r#"{"input":[1,2,3,4]}"#
         );
+        let previous = kept.before(Some("resp_2")).previous(br#"{"input":[4]}"#);
+        let (known, all) = (3, 4);
+        let id = "resp_2".to_owned();
+        assert_eq!(previous, Some(Previous { id, known, all }));
         assert_eq!(
             expanded(&kept.before(Some("resp_1")), r#"{"input":"Hi."}"#),
             r#"{"input":[1,2,{"type":"message","role":"user","content":[{"type":"input_text","text":"Hi."}]}]}"#
@@ -232,9 +272,10 @@ mod tests {
     fn a_response_of_elsewhere_is_still_referred_to() {
         let mut kept = conversations(1 << 20);
         let elsewhere = kept.before(Some("resp_0"));
-        kept.keep("resp_1".to_owned(), elsewhere, "1".to_owned());
+        kept.keep("resp_1".to_owned(), elsewhere, list(&["1"]));
         let before = kept.before(Some("resp_1"));
         assert!(before.refers_elsewhere());
+        assert_eq!(before.previous(b"{}"), None);
         assert_eq!(
             expanded(&before, r#"{"previous_response_id":"resp_1","input":[2]}"#),
             r#"{"previous_response_id":"resp_0","input":[1,2]}"#
@@ -247,7 +288,7 @@ mod tests {
     fn memory_is_bounded() {
         let mut kept = conversations(2048);
         let keep = |kept: &mut Conversations, id: &str, bytes: usize| {
-            kept.keep(id.to_owned(), Before::Nothing, "1".repeat(bytes));
+            kept.keep(id.to_owned(), Before::Nothing, list(&[&"1".repeat(bytes)]));
         };
         keep(&mut kept, "a", 600);
         keep(&mut kept, "b", 600);
@@ -265,7 +306,7 @@ mod tests {
         let mut kept = conversations(1 << 30);
         let mut before = Before::Nothing;
         for n in 0..200_000 {
-            kept.keep(n.to_string(), before, "1".to_owned());
+            kept.keep(n.to_string(), before, list(&["1"]));
             before = kept.before(Some(&n.to_string()));
         }
         drop(kept);
@@ -282,7 +323,7 @@ mod tests {
             r#"{"type":"reasoning","id":"rs_sg_1","summary":[{"type":"summary_text","text":"Hm."}]}"#,
         ];
         assert_eq!(
-            conversation(br#"{"input":[]}"#, output),
+            conversation(br#"{"input":[]}"#, output).text,
             output[1..].join(",")
         );
     }

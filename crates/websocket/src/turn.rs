@@ -23,7 +23,7 @@ use sse::Decoder;
 use upstream::ClientSockets;
 use wire::{ApiError, Splice};
 
-use crate::conversations::{Before, conversation};
+use crate::conversations::{Before, Items, conversation};
 use crate::event::{self, Lane};
 
 /// A part of a response.
@@ -41,7 +41,7 @@ pub(crate) struct Finished {
     pub(crate) id: String,
     pub(crate) before: Before,
     /// The items of its input and of its output.
-    pub(crate) items: String,
+    pub(crate) items: Items,
 }
 
 /// A request of a client.
@@ -99,6 +99,10 @@ pub(crate) fn run(
     connection: &Arc<ConnectionState>,
     sockets: ClientSockets,
 ) -> BoxStream<'static, Output> {
+    let sockets = match turn.before.previous(&turn.text) {
+        Some(previous) => sockets.continuing(previous),
+        None => sockets,
+    };
     let connection = Arc::new(ConnectionState::turn(connection, sockets));
     let first = async move {
         if !turn.generates {

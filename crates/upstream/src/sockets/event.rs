@@ -5,17 +5,24 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use http::StatusCode;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use sse::EventName;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
+use wire::lenient::Text;
 
 /// An event of a server: the data of an event of the same stream over HTTP.
-pub(crate) struct Event(Utf8Bytes);
+pub(crate) struct Event {
+    text: Utf8Bytes,
+    /// Its type; empty if it has none.
+    kind: String,
+}
 
-/// The status of an HTTP response that an error stands for.
+/// An error that stands for an HTTP response.
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
-    /// True if the server accepts no more requests over this socket because of its age.
-    pub(crate) is_too_old: bool,
+    pub(crate) code: Option<String>,
+    /// The header `Retry-After`.
+    pub(crate) retry_after: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -25,58 +32,101 @@ struct KindView<'a> {
 }
 
 #[derive(Deserialize)]
+struct EndView<'a> {
+    #[serde(borrow)]
+    response: IdView<'a>,
+}
+
+#[derive(Deserialize)]
+struct IdView<'a> {
+    #[serde(borrow)]
+    id: Cow<'a, str>,
+}
+
+/// Codex reads these members too:
+/// <https://github.com/openai/codex/blob/main/codex-rs/codex-api/src/endpoint/responses_websocket.rs>.
+#[derive(Deserialize)]
 struct RefusalView<'a> {
+    #[serde(alias = "status_code")]
     status: u16,
     #[serde(borrow, default)]
-    error: Option<CodeView<'a>>,
+    error: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    headers: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
 struct CodeView<'a> {
     #[serde(borrow, default)]
-    code: Option<Cow<'a, str>>,
+    code: Text<'a>,
+}
+
+#[derive(Deserialize)]
+struct HeadersView<'a> {
+    #[serde(borrow, default, rename = "retry-after", alias = "Retry-After")]
+    retry_after: Text<'a>,
 }
 
 impl Event {
     pub(crate) fn new(text: Utf8Bytes) -> Self {
-        Self(text)
+        let view = serde_json::from_str::<KindView<'_>>(&text);
+        let kind = view.map_or_else(|_| String::new(), |view| view.kind.into_owned());
+        Self { text, kind }
     }
 
     /// Returns the refusal of an error that has a status. Without one it is an event of a stream.
     pub(crate) fn refusal(&self) -> Option<Refusal> {
-        if self.kind()? != ERROR {
+        if self.kind != ERROR {
             return None;
         }
-        let view: RefusalView<'_> = serde_json::from_str(&self.0).ok()?;
+        let view: RefusalView<'_> = serde_json::from_str(&self.text).ok()?;
         let status = StatusCode::from_u16(view.status).ok()?;
-        let code = view.error.and_then(|error| error.code);
+        let code = view.error.and_then(|error| {
+            let error: CodeView<'_> = serde_json::from_str(error.get()).ok()?;
+            error.code.get().map(str::to_owned)
+        });
+        let retry_after = view.headers.and_then(|headers| {
+            let headers: HeadersView<'_> = serde_json::from_str(headers.get()).ok()?;
+            headers.retry_after.get().map(str::to_owned)
+        });
         Some(Refusal {
             status,
-            is_too_old: code.as_deref() == Some(TOO_OLD),
+            code,
+            retry_after,
         })
+    }
+
+    /// True for a refusal with this code.
+    pub(crate) fn is_refusal_with(&self, code: &str) -> bool {
+        let refusal = self.refusal();
+        refusal.is_some_and(|refusal| refusal.code.as_deref() == Some(code))
+    }
+
+    /// Returns the id of the response that the event completes, unless it has failed.
+    pub(crate) fn response_id(&self) -> Option<String> {
+        if !CONTINUED.contains(&&*self.kind) {
+            return None;
+        }
+        let view: EndView<'_> = serde_json::from_str(&self.text).ok()?;
+        Some(view.response.id.into_owned())
     }
 
     /// True for the last event of a response.
     pub(crate) fn is_end(&self) -> bool {
-        self.kind().is_some_and(|kind| ENDS.contains(&&*kind))
+        ENDS.contains(&&*self.kind)
     }
 
     /// The event in the form of an event stream.
     pub(crate) fn encoded(&self) -> Bytes {
-        let kind = self.kind().unwrap_or_default();
-        let mut out = Vec::with_capacity(self.0.len() + kind.len() + FRAMING);
-        sse::encode(EventName::new(&kind).ok(), &self.0, &mut out);
+        let Self { text, kind } = self;
+        let mut out = Vec::with_capacity(text.len() + kind.len() + FRAMING);
+        sse::encode(EventName::new(kind).ok(), text, &mut out);
         out.into()
     }
 
     /// The event as it was sent.
     pub(crate) fn into_bytes(self) -> Bytes {
-        self.0.into()
-    }
-
-    fn kind(&self) -> Option<Cow<'_, str>> {
-        let view: KindView<'_> = serde_json::from_str(&self.0).ok()?;
-        Some(view.kind)
+        self.text.into()
     }
 }
 
@@ -87,7 +137,7 @@ const ENDS: [&str; 4] = [
     "response.failed",
     ERROR,
 ];
-/// The code of the error at the end of the time that a server gives a connection, an hour for OpenAI.
-const TOO_OLD: &str = "websocket_connection_limit_reached";
+/// The events that end a response which can be continued.
+const CONTINUED: [&str; 2] = ["response.completed", "response.incomplete"];
 /// The length of the names of an event's lines.
 const FRAMING: usize = 32;

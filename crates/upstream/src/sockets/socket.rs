@@ -18,30 +18,32 @@ use crate::sockets::event::Event;
 
 /// A WebSocket that is open.
 pub(crate) struct Socket {
-    stream: WebSocketStream<Received>,
+    stream: WebSocketStream<Counted>,
     /// The time that opening it has taken.
     pub(crate) connect_time: Duration,
     /// The credential that it was opened with, unless that is the first one of the upstream.
     pub(crate) credential: Option<Credential>,
+    /// The id of its latest response, if that can be continued.
+    pub(crate) latest: Option<String>,
     /// The timer for the waits of its readers.
     pub(crate) timer: LazyTimer,
 }
 
 /// A message of a server.
-pub(crate) enum Incoming {
+pub(crate) enum ServerMessage {
     Event(Event),
     Ping,
 }
 
 /// A connection that counts the bytes of a message that is not complete.
-pub(crate) struct Received {
+pub(crate) struct Counted {
     io: Box<dyn Connection>,
     unfinished: usize,
 }
 
 impl Socket {
     pub(crate) fn new(
-        stream: WebSocketStream<Received>,
+        stream: WebSocketStream<Counted>,
         connect_time: Duration,
         credential: Option<Credential>,
     ) -> Self {
@@ -49,18 +51,20 @@ impl Socket {
             stream,
             connect_time,
             credential,
+            latest: None,
             timer: LazyTimer::default(),
         }
     }
 
     /// Sends an event, and waits for the first one of the server.
     pub(crate) async fn ask(&mut self, event: Utf8Bytes) -> Result<Event, EngineError> {
+        self.latest = None;
         let sent = self.stream.send(Message::Text(event)).await;
         sent.map_err(|error| failure(&error))?;
         loop {
             match poll_fn(|cx| self.poll_message(cx)).await? {
-                Incoming::Event(event) => return Ok(event),
-                Incoming::Ping => {}
+                ServerMessage::Event(event) => return Ok(event),
+                ServerMessage::Ping => {}
             }
         }
     }
@@ -69,12 +73,14 @@ impl Socket {
     pub(crate) fn poll_message(
         &mut self,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Incoming, EngineError>> {
+    ) -> Poll<Result<ServerMessage, EngineError>> {
         let message = ready!(self.stream.poll_next_unpin(cx));
         self.stream.get_mut().unfinished = 0;
         Poll::Ready(match message {
-            Some(Ok(Message::Text(text))) => Ok(Incoming::Event(Event::new(text))),
-            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Ok(Incoming::Ping),
+            Some(Ok(Message::Text(text))) => Ok(ServerMessage::Event(Event::new(text))),
+            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {
+                Ok(ServerMessage::Ping)
+            }
             Some(Ok(Message::Binary(_))) => {
                 Err(EngineError::Upstream("a binary message".to_owned()))
             }
@@ -89,8 +95,8 @@ impl Socket {
         loop {
             match self.poll_message(cx) {
                 Poll::Pending => return true,
-                Poll::Ready(Ok(Incoming::Ping)) => {}
-                Poll::Ready(Ok(Incoming::Event(_)) | Err(_)) => return false,
+                Poll::Ready(Ok(ServerMessage::Ping)) => {}
+                Poll::Ready(Ok(ServerMessage::Event(_)) | Err(_)) => return false,
             }
         }
     }
@@ -110,13 +116,13 @@ fn failure(error: &Error) -> EngineError {
     }
 }
 
-impl Received {
+impl Counted {
     pub(crate) fn new(io: Box<dyn Connection>) -> Self {
         Self { io, unfinished: 0 }
     }
 }
 
-impl AsyncRead for Received {
+impl AsyncRead for Counted {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -129,7 +135,7 @@ impl AsyncRead for Received {
     }
 }
 
-impl AsyncWrite for Received {
+impl AsyncWrite for Counted {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -7,7 +7,7 @@ use engine::EngineError;
 use net::LazyTimer;
 
 use crate::sockets::event::Event;
-use crate::sockets::socket::{Incoming, Socket};
+use crate::sockets::socket::{ServerMessage, Socket};
 use crate::sockets::{ClientSockets, HostId};
 
 /// The events of one response as an event stream, or the error that stands for an HTTP response.
@@ -25,14 +25,25 @@ pub(crate) struct Turn {
 impl Turn {
     /// Creates the body of the response that begins with this event.
     pub(crate) fn new(socket: Box<Socket>, home: (HostId, ClientSockets), first: Event) -> Self {
-        Self {
+        let mut this = Self {
             socket,
             home,
-            has_ended: first.is_end(),
-            first: Some(match first.refusal() {
-                Some(_) => first.into_bytes(),
-                None => first.encoded(),
-            }),
+            has_ended: false,
+            first: None,
+        };
+        this.note(&first);
+        this.first = Some(match first.refusal() {
+            Some(_) => first.into_bytes(),
+            None => first.encoded(),
+        });
+        this
+    }
+
+    /// Notes if an event is the last one, and the response that it ends.
+    fn note(&mut self, event: &Event) {
+        if event.is_end() {
+            self.has_ended = true;
+            self.socket.latest = event.response_id();
         }
     }
 
@@ -53,11 +64,11 @@ impl Turn {
             return Poll::Ready(Ok(None));
         }
         let piece = match ready!(self.socket.poll_message(cx))? {
-            Incoming::Event(event) => {
-                self.has_ended = event.is_end();
+            ServerMessage::Event(event) => {
+                self.note(&event);
                 event.encoded()
             }
-            Incoming::Ping => Bytes::from_static(b": ping\n\n"),
+            ServerMessage::Ping => Bytes::from_static(b": ping\n\n"),
         };
         Poll::Ready(Ok(Some(piece)))
     }

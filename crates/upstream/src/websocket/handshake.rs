@@ -9,7 +9,7 @@ use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::outgoing::Outgoing;
-use crate::sockets::{Received, Socket};
+use crate::sockets::{Counted, Socket};
 
 /// The response of a host to the request for a WebSocket.
 pub(crate) enum Opened {
@@ -44,7 +44,7 @@ pub(crate) async fn open(
     };
     let (request, credential) = host.upgrade(outgoing).map_err(failed(false))?;
     let io = host.connect(deadline).await.map_err(failed(false))?;
-    let handshake = client_async_with_config(request, Received::new(io), Some(config()));
+    let handshake = client_async_with_config(request, Counted::new(io), Some(config()));
     let broken = |error: String| {
         let error = EngineError::Upstream(format!("WebSocket handshake failed: {error}"));
         failed(true)(Failure::unsent(error))

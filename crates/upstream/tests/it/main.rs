@@ -9,3 +9,4 @@ mod heads;
 mod requests;
 mod retries;
 mod reuse;
+mod websocket;

@@ -229,7 +229,8 @@ impl<D: TextEndpoint> TextDispatch<D> {
         self.record.lose(&dropped);
         let path = outgoing::path(protocol);
         let outgoing = Outgoing {
-            sockets: self.sockets.clone(),
+            // The items of the input are no longer those of the client.
+            sockets: self.sockets.clone().map(ClientSockets::without_previous),
             ..outgoing::json(&self.key, path, headers, body, self.parsed.streams)
         };
         let (deadline, meta) = (self.deadline, &mut self.meta);
