@@ -27,8 +27,8 @@ pub struct Relay<S> {
 
 impl<S: RelayProtocol> Relay<S> {
     /// Reads a stream up to its first content, and calls `on_opening` once it has read an event. The
-    /// events before the content are kept until then, up to 1 MiB. The usage of a stream that fails
-    /// before any content is passed to `reported`.
+    /// events before the content are kept until then, up to 1 MiB. The usage of a stream that fails, or is
+    /// given up, before any content is passed to `reported`.
     ///
     /// # Errors
     /// When it fails before any content.
@@ -57,6 +57,8 @@ impl<S: RelayProtocol> Relay<S> {
             {
                 note();
             }
+            // The wait may be given up.
+            reported.set_usage(this.guard.usage());
             read = poll_fn(|cx| this.poll_feed(cx, &mut opening)).await;
         }
         match read {
