@@ -21,7 +21,7 @@ declare namespace Api {
     target: string;
     model: string | null;
     road: "relayed" | "translated" | "embedded";
-    result: "answered" | "failed" | "circuit_open";
+    result: "answered" | "failed" | "circuit_open" | "cancelled";
     code: string | null;
     cause: string | null;
     upstream_request_id: string | null;

@@ -110,6 +110,46 @@ fn a_success_and_a_fallback_are_explained() {
     );
 }
 
+/// The cancelled target is charged for the prompt of its stream, by an estimate.
+#[test]
+fn a_hedge_is_explained_with_the_cost_of_both_attempts() {
+    let slow = Simulator::start(|_: &simulator::Request| Play::stream().hold()).unwrap();
+    let fast = Simulator::honest().unwrap();
+    let (state, _folder) = accounting();
+    let targets = "[{ upstream = \"slow\" }, { upstream = \"fast\" }]\n\
+                   hedge = { after = \"10ms\", percent = 100 }";
+    let price = |name| {
+        format!(
+            "[[prices]]\nmodel = \"mine\"\nupstream = \"{name}\"\ninput = \"1000000\"\noutput = \"0\""
+        )
+    };
+    let config = Config::new("")
+        .section(&state)
+        .section(&price("slow"))
+        .upstream("slow", Protocol::Chat, &slow.base_url(), "")
+        .upstream("fast", Protocol::Chat, &fast.base_url(), "")
+        .section("[[prices]]\nmodel = \"mine\"\ninput = \"0\"\noutput = \"0\"")
+        .model("mine", Protocol::Chat, targets);
+    let gateway = administered(config);
+    let response = question("mine", true).send(gateway.address());
+    assert_eq!(response.status, 200, "{}", response.text());
+    let lines = explained(&gateway, &response);
+    assert_eq!(
+        lines[1..3],
+        [
+            "Attempt 1: 'slow', relayed, cancelled after N ms: another target has answered first.",
+            "Attempt 2: 'fast', relayed, began to answer after N ms. Its id there: \
+             req_0000000000000000.",
+        ],
+        "{lines:?}"
+    );
+    // The first target costs 1.00 for a token, of which the request has about 31, and the other one nothing.
+    assert_eq!(
+        lines[3],
+        "Reported tokens: 3 of the prompt, 3 of the answer; cost: 31.00."
+    );
+}
+
 /// A gateway whose limits have room for some requests, and the explanation of the next one.
 struct Full {
     /// The number of requests that it has room for.

@@ -31,6 +31,7 @@ mod explained;
 mod faults;
 mod first_content;
 mod gathered;
+mod hedge;
 mod hosted_tools;
 mod incidents;
 mod kept;

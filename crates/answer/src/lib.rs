@@ -6,6 +6,9 @@ mod opening;
 // The usage and the images that an upstream has reported so far.
 mod reported;
 
+// The state of an attempt at a target.
+mod asked;
+
 // A response as a JSON document or an event stream.
 mod answer;
 
@@ -19,6 +22,7 @@ mod relayed_stream;
 mod image_reply;
 
 pub use crate::answer::Answer;
+pub use crate::asked::Asked;
 pub use crate::image_reply::{ImageReply, StreamingReply};
 pub use crate::relayed_stream::Relay;
 pub use crate::reported::{Report, Reported};

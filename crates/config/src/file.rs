@@ -8,7 +8,7 @@ use auth::Entry;
 use catalog::{Catalog, Facts, Model};
 use quota::PriceEntry;
 use schemars::JsonSchema;
-use serde::de::Error as _;
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 
 use crate::cors::Cors;
@@ -22,6 +22,7 @@ use crate::responses::Responses;
 use crate::state::State;
 use crate::tls::Tls;
 use crate::traces::Traces;
+use crate::upstream::hedge::Hedge;
 use crate::upstream::{Target, Upstream};
 use crate::websocket::WebSocket;
 
@@ -114,23 +115,33 @@ pub struct ModelEntry {
     /// Its targets. Empty: the embedded engine of its family.
     #[schemars(default)]
     pub targets: Vec<Target>,
+    /// The hedging of its requests. Absent: a request is at one target at a time.
+    pub hedge: Option<Hedge>,
 }
 
 /// Written by hand, because serde's `flatten` would accept unknown keys.
 impl<'de> Deserialize<'de> for ModelEntry {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut settings = toml::Table::deserialize(from)?;
-        let targets = settings
-            .remove("targets")
-            .map(toml::Value::try_into)
-            .transpose()
-            .map_err(D::Error::custom)?;
+        let targets: Option<Vec<Target>> =
+            taken(&mut settings, "targets").map_err(D::Error::custom)?;
+        let hedge = taken(&mut settings, "hedge").map_err(D::Error::custom)?;
         let model = settings.try_into().map_err(D::Error::custom)?;
         Ok(Self {
             targets: targets.unwrap_or_default(),
+            hedge,
             model,
         })
     }
+}
+
+/// Removes a setting from a table, and reads it.
+fn taken<T: DeserializeOwned>(
+    settings: &mut toml::Table,
+    name: &str,
+) -> Result<Option<T>, toml::de::Error> {
+    let value = settings.remove(name);
+    value.map(toml::Value::try_into).transpose()
 }
 
 /// The embedded text engine.

@@ -108,6 +108,7 @@ pub(crate) mod tests {
             &format!("{upstream}api_key = {{ colour = 1 }}"),
             &format!("{model}colour = 1"),
             &format!("{model}targets = [{{ colour = 1 }}]"),
+            &format!("{model}hedge = {{ colour = 1 }}"),
             &format!("{price}colour = 1"),
             &format!("{price}tiers = [{{ colour = 1 }}]"),
             "[limits]\nconcurrency = \"many\"",

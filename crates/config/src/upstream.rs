@@ -2,6 +2,7 @@
 
 pub(crate) mod auth;
 pub(crate) mod headers;
+pub mod hedge;
 pub(crate) mod preset;
 mod provider;
 mod proxy;

@@ -68,7 +68,7 @@ const COLUMNS = [
 
 /** @param {Api.Request} request */
 function attempts(request) {
-  const spans = request.attempts.flatMap((attempt, index) => attemptSpans(request, attempt, index));
+  const spans = request.attempts.flatMap((attempt) => attemptSpans(request, attempt));
   const queued = request.admission?.queued_ms;
   if (queued)
     spans.unshift({ name: "Queue", kind: "wait", from: 0, to: queued, note: formatMs(queued) });
@@ -106,23 +106,24 @@ function attempts(request) {
 /**
  * @param {Api.Request} request
  * @param {Api.Attempt} attempt
- * @param {number} index
  * @returns {import("./chart.js").Span[]}
  */
-function attemptSpans(request, attempt, index) {
+function attemptSpans(request, attempt) {
   const { target: name, started_ms: from, answered_ms: to, result } = attempt;
   if (result === "circuit_open")
     return [{ name, kind: "wait", from, to: from, note: "circuit open, not asked" }];
+  if (result === "cancelled")
+    return [{ name, kind: "wait", from, to, note: "cancelled, another target has answered" }];
   if (result === "failed")
     return [{ name, kind: "bad-fill", from, to, note: attempt.code ?? "failed" }];
-  const isLast = index === request.attempts.length - 1;
   const note = `began after ${formatMs(to - from)}`;
-  return [{ name, kind: "s1 pale", from, to, note, then: isLast ? request.took_ms : undefined }];
+  return [{ name, kind: "s1 pale", from, to, note, then: request.took_ms }];
 }
 
 /** @param {Api.Attempt} attempt */
 function resultBadge({ result }) {
   if (result === "answered") return badge("answered", "good");
+  if (result === "cancelled") return badge("cancelled", "idle");
   return result === "failed" ? badge("failed", "bad") : badge("circuit open", "idle");
 }
 

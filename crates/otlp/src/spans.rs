@@ -151,6 +151,7 @@ impl SpanMaker {
             }
             AttemptResult::Failed => Some(attempt.code.unwrap_or("_OTHER")),
             AttemptResult::CircuitOpen => Some("circuit_open"),
+            AttemptResult::Cancelled => None,
         };
         let (end, cause) = match is_answer {
             true => (report.took_ms, &report.cause),

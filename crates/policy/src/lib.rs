@@ -42,6 +42,9 @@ pub mod limit;
 // The part of a configuration that can be reloaded.
 mod policy;
 
+// Requests that are sent to a second target while the first one is slow.
+pub mod hedge;
+
 // The stores of keys and usage.
 pub mod accounting;
 

@@ -22,7 +22,7 @@ use tokio::time::Instant;
 pub use self::charge::{Attempt, Charge, Counts, FinalUsage};
 pub use self::estimate::{image_prompt_tokens, prompt_tokens};
 use self::lease_client::LeaseClient;
-pub use self::permit::Permit;
+pub use self::permit::{Permit, Reservation};
 use self::queues::{Queues, QueuesToWake};
 pub use self::quota_state::QuotaState;
 pub use self::quotas::{OWN_LIMITS, Quotas};
@@ -134,6 +134,31 @@ impl Limiter {
         permit
             .ok()
             .map(|permit| Permit::new(permit, 0, None, self, None))
+    }
+
+    /// Takes another permit for an admitted request, with the same reservation, if all limits have room
+    /// for it now and no other request waits for that.
+    pub fn take_another(
+        &self,
+        key: &str,
+        model: &str,
+        quotas: &Quotas,
+        reservation: Reservation,
+    ) -> Option<Permit> {
+        let Reservation(mut estimate) = reservation;
+        let applicant = AdmissionRequest {
+            key,
+            model,
+            quotas,
+            // The estimate has them.
+            prices: &TargetPrices::default(),
+            answer_tokens: 0,
+            is_journaled: false,
+        };
+        match self.queue_ahead(applicant) {
+            Some(_) => None,
+            None => self.try_admit(applicant, &mut estimate).ok(),
+        }
     }
 
     /// Admits a request now, or refuses it. Its permit takes the estimate of its usage.

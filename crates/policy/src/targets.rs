@@ -2,6 +2,7 @@
 //! translated.
 
 mod credentials;
+mod hedge;
 mod resolve;
 
 use std::collections::BTreeMap;
@@ -16,10 +17,11 @@ use http::StatusCode;
 use relay::seals::Openable;
 use tokio::time::Instant;
 use translate::outbound::encode::Settings;
-use upstream::{Credential, Effort, Incoming, Network, Options, Outgoing, Upstream};
+use upstream::{Circuit, Credential, Effort, Incoming, Network, Options, Outgoing, Upstream};
 use vendor::Protocol as Outbound;
 use vendor::envelope::{Envelope, SealGroup};
 
+pub use self::hedge::Hedge;
 use crate::key_schedule::KeySchedule;
 use crate::target_order::{self, Candidate};
 use crate::{affinity, clock};
@@ -44,6 +46,8 @@ pub struct Target {
     pub weight: Option<u32>,
     /// The timeout for the first content of a stream, unless it is the last target that is asked.
     pub first_content_timeout: Option<Duration>,
+    /// The hedges of its model, if it has any.
+    pub hedge: Option<Arc<Hedge>>,
     /// Its place among the targets of its model.
     pub place: usize,
     /// The tokens of the longest prompt that it takes, if that is known.
@@ -89,7 +93,8 @@ impl Routes {
     pub fn reload(config: &Config, before: &Self) -> Result<Self, ConfigError> {
         let mut problems = Vec::new();
         let upstreams = before.connected(&config.upstreams, &mut problems);
-        let targets = resolve::targets(config, &upstreams, &mut problems);
+        let mut targets = resolve::targets(config, &upstreams, &mut problems);
+        before.add_hedges(config, &mut targets);
         if problems.is_empty() {
             Ok(Self {
                 network: before.network.clone(),
@@ -137,6 +142,23 @@ impl Routes {
     fn printed_key(&self, config: &config::upstream::Upstream) -> Option<Credential> {
         let same = self.same(config).filter(|same| same.key_schedule.is_some());
         same.and_then(|same| same.options.credential.clone())
+    }
+
+    /// Adds the hedges of the models to their targets. Hedges of unchanged settings keep their budget.
+    fn add_hedges(&self, config: &Config, targets: &mut BTreeMap<String, Vec<Target>>) {
+        for entry in config.models.iter().flatten() {
+            let id = &entry.model.id;
+            let (Some(settings), Some(targets)) = (entry.hedge, targets.get_mut(id)) else {
+                continue;
+            };
+            let before = self.targets.get(id).and_then(|targets| targets.first());
+            let same = before.and_then(|target| target.hedge.clone());
+            let same = same.filter(|hedge| hedge.settings == settings);
+            let hedge = same.unwrap_or_else(|| Arc::new(Hedge::new(settings)));
+            for target in targets {
+                target.hedge = Some(Arc::clone(&hedge));
+            }
+        }
     }
 
     /// Returns the targets of a model in the order in which this request tries them. Among weighted
@@ -254,6 +276,7 @@ impl Target {
         model: None,
         weight: None,
         first_content_timeout: None,
+        hedge: None,
         place: 0,
         window: None,
     };
@@ -263,6 +286,15 @@ impl Target {
     pub fn may_be_larger(&self, other: &Self, limit: Option<u64>) -> bool {
         let refused = other.window.or(limit);
         !matches!((self.window, refused), (Some(own), Some(refused)) if own <= refused)
+    }
+
+    /// True if a request can be sent to it at once: it is an upstream, and its circuit breaker is closed.
+    pub fn is_available(&self) -> bool {
+        let Backend::Upstream(server) = &self.backend else {
+            return false;
+        };
+        let mut hosts = server.upstream.health().into_iter();
+        hosts.any(|host| host.circuit == Circuit::Closed)
     }
 
     /// True if requests of this protocol are relayed to it.

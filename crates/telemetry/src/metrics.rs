@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use policy::hedge::HedgeEvent;
 use policy::limit::OWN_LIMITS;
 use policy::limit::lease_client::Exchanges;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -50,6 +51,7 @@ pub struct Metrics {
     queue_duration: Durations,
     queued: Gauge,
     upstream_failures: Family<UpstreamLabels, Counter>,
+    hedges: Family<Labels<1>, Counter>,
     kept: Gauge,
     kept_bytes: Gauge,
     kept_evicted: Counter,
@@ -146,6 +148,7 @@ impl Default for Metrics {
             queue_duration: in_seconds(to, "queue_duration", QUEUE_DURATION, queue_duration),
             queued: registered(to, "queued", "Requests that wait in queues of quotas"),
             upstream_failures: registered(to, "upstream_failures", UPSTREAM_FAILURES),
+            hedges: registered(to, "hedges", HEDGES),
             kept: registered(to, "responses_kept", "Answers of Responses in memory"),
             kept_bytes: registered(to, "responses_kept_bytes", "Their size in bytes"),
             kept_evicted: registered(to, "responses_evicted", RESPONSES_EVICTED),
@@ -309,6 +312,13 @@ impl Metrics {
             .inc();
     }
 
+    /// Counts an event of a hedge.
+    pub fn hedge(&self, event: HedgeEvent) {
+        self.hedges
+            .get_or_create(&[("event", event.as_str())])
+            .inc();
+    }
+
     /// Sets the figures of the response store: the number of its responses, their bytes, and the number that
     /// was removed for others before they were too old.
     pub fn kept(&self, responses: usize, bytes: usize, evicted: u64) {
@@ -423,4 +433,5 @@ const JOURNAL_FAULTS: &str = "Failures of the journal of usage by kind, such as 
 const LIMIT_REFUSALS: &str = "Requests that a limit has refused, by limit and dimension";
 const QUEUE_DURATION: &str = "Time that requests have waited in queues of quotas";
 const UPSTREAM_FAILURES: &str = "Failed upstream requests by upstream and error code";
+const HEDGES: &str = "Requests sent to another target while the first one is slow, by event";
 const KEY_REFRESHES: &str = "Refreshes of upstream keys by their commands, by upstream and outcome";

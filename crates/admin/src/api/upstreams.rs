@@ -141,6 +141,9 @@ pub(super) async fn list(admin: &AdminRequest<'_>) -> Result<UpstreamList, Failu
 impl Sums {
     fn add(&mut self, attempt: &AttemptReport, report: &RequestReport) {
         self.recent.attempts += 1;
+        if attempt.result == AttemptResult::Cancelled {
+            return;
+        }
         if attempt.result != AttemptResult::Answered {
             *self
                 .failures

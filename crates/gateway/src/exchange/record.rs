@@ -1,12 +1,11 @@
 //! The access record of one request. Logs and counts its outcome exactly once, on drop.
 
 use std::future::poll_fn;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use answer::{Report, Reported};
+use answer::{Asked, Report, Reported};
 use catalog::Model;
 use http::HeaderMap;
 use policy::accounting::{Ended, JournalEntry};
@@ -29,7 +28,7 @@ use tokio::time::Instant;
 
 use crate::background::{Background, Uncharged};
 use crate::connection::state::ConnectionState;
-use crate::exchange::targets::Targets;
+use crate::exchange::targets::{self, Targets};
 
 /// The access record of a request, from its head to its last byte. Dropping it writes the log line.
 #[derive(Debug)]
@@ -222,7 +221,11 @@ impl Record {
                 self.connection.shutdown.set_losses(&[]);
             }
             let mut failed = std::mem::take(&mut *self.targets.failed());
-            let last = self.last_attempt(&permit);
+            let counts = std::mem::take(&mut self.counts);
+            let attempt = |asked, counts| self.attempt(asked, counts, &permit);
+            let rival = self.targets.rival();
+            failed.extend(rival.and_then(|asked| attempt(asked, Counts::default())));
+            let last = attempt(self.targets.current(), counts);
             if let Some((background, id)) = self.goes_on_in_background(&permit, last.as_ref()) {
                 return self.leave_to(&background, id, permit, failed);
             }
@@ -236,6 +239,9 @@ impl Record {
             self.reported = reported(attempts);
             let is_estimated = permit.is_estimated();
             let charge = permit.end(attempts);
+            if let Some(hedge) = self.targets.hedge.get() {
+                hedge.permit.end();
+            }
             if is_estimated {
                 self.settled = Some(charge.usage);
                 self.cost = charge.cost;
@@ -273,7 +279,7 @@ impl Record {
         failed: Vec<Attempt>,
     ) {
         permit.release_place();
-        let place = self.targets.asked.load(Ordering::Relaxed).saturating_sub(1);
+        let place = self.targets.current().place().unwrap_or_default();
         let served_by = self.targets.served_by.get();
         let name = served_by.map_or_else(String::new, |by| by.target.clone());
         let request = Uncharged {
@@ -286,11 +292,10 @@ impl Record {
         background.insert(id, request);
     }
 
-    /// Returns the attempt at the target that has answered, or is still asked.
-    fn last_attempt(&mut self, permit: &Permit) -> Option<Attempt> {
-        let target = self.targets.asked.load(Ordering::Relaxed).checked_sub(1)?;
-        let counts = std::mem::take(&mut self.counts);
-        let counts = self.targets.take_counts(counts);
+    /// Returns the attempt at a target that has answered, or is still asked.
+    fn attempt(&self, asked: &Asked, counts: Counts, permit: &Permit) -> Option<Attempt> {
+        let target = asked.place()?;
+        let counts = targets::counts_of(asked, counts);
         let known = match self.outcome {
             Some(Outcome::Completed | Outcome::Incomplete) => FinalUsage::Complete(counts),
             Some(
@@ -378,6 +383,7 @@ impl Record {
             self.metrics.tokens(input, output);
         }
         self.targets
+            .current()
             .left_out()
             .iter()
             .for_each(|kind| self.metrics.left_out(kind));
@@ -411,7 +417,7 @@ impl Record {
     /// Writes the line of the request to the log.
     fn log(&self, outcome: Outcome, took: Duration) {
         let served_by = self.targets.served_by.get();
-        let left_out = self.targets.left_out();
+        let left_out = self.targets.current().left_out();
         let left_out = (!left_out.is_empty()).then(|| left_out.join(","));
         let trace = self.trace.as_ref();
         let trace_id = trace.map(|trace| trace.context.trace.to_hex());
@@ -423,6 +429,7 @@ impl Record {
             key: self.key.as_deref(),
             model: self.model.as_deref(),
             target: served_by.map(|by| by.target.as_str()),
+            hedge: self.targets.hedge.get().map(|hedge| hedge.target.as_str()),
             upstream_request_id: served_by.and_then(|by| by.meta.request_id.as_deref()),
             status: self.status,
             code: self.code,
@@ -456,7 +463,7 @@ impl Record {
             cause: self.cause.take(),
             admission: self.admission.take(),
             attempts: self.targets.take_attempts(),
-            left_out: self.targets.left_out().clone(),
+            left_out: self.targets.current().left_out().clone(),
             input_tokens: self.reported.map(|tokens| tokens.input),
             cache_read_tokens: self.reported.map(|tokens| tokens.cache_read),
             cache_write_tokens: self.reported.map(|tokens| tokens.cache_write),

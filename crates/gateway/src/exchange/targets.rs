@@ -1,11 +1,10 @@
 //! The attempts to have a request answered, as its record and its response body share them.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
-use answer::{Report, Reported};
-use engine::TextEvent;
+use answer::{Asked, Report};
 use http::HeaderMap;
+use policy::hedge::HedgePermit;
 use policy::limit::{Attempt, Counts, FinalUsage};
 use policy::targets::Target;
 use telemetry::requests::live::LiveRequest;
@@ -19,21 +18,12 @@ use crate::background::Background;
 pub(crate) struct Targets {
     /// The target that answers, once known.
     pub(crate) served_by: OnceLock<ServedBy>,
-    /// The fields that the latest target could not be given, which are known before it has begun to
-    /// answer.
-    losses: RwLock<Vec<String>>,
-    /// The kinds of content of the answer that the client's protocol cannot express.
-    left_out: RwLock<Vec<&'static str>>,
-    /// The place of the target that is asked and has not failed, plus one; 0 without such a target.
-    pub(crate) asked: AtomicUsize,
-    /// The usage and the images that this target has reported.
-    pub(crate) reported: Arc<Reported>,
-    /// The length of the translated content that this target has sent, in bytes.
-    content: AtomicU64,
+    /// The attempt in progress, or the one that answers unless that is the hedge.
+    pub(crate) asked: Arc<Asked>,
+    /// The hedge of the request, once it was sent.
+    pub(crate) hedge: OnceLock<SentHedge>,
     /// The attempts that have failed, and may have cost something.
     failed: Mutex<Vec<Attempt>>,
-    /// True if the target that was asked last has sent events, but no content yet.
-    opened: AtomicBool,
     /// The headers for the client of the response by which the last target has failed.
     pub(crate) passed: RwLock<Option<Box<HeaderMap>>>,
     /// The id of the response, if it is made in the background, and where it waits for its usage.
@@ -42,6 +32,15 @@ pub(crate) struct Targets {
     pub(crate) live: OnceLock<Arc<LiveRequest>>,
     /// The attempts so far, for the report.
     attempts: Mutex<Vec<AttemptReport>>,
+}
+
+/// The hedge of a request: the attempt at another target while the first one was slow.
+#[derive(Debug)]
+pub(crate) struct SentHedge {
+    /// The name of its target.
+    pub(crate) target: String,
+    pub(crate) asked: Arc<Asked>,
+    pub(crate) permit: HedgePermit,
 }
 
 impl Targets {
@@ -61,10 +60,8 @@ impl Targets {
         });
     }
 
-    /// Notes that a target is asked.
-    pub(crate) fn set_asked(&self, target: &Target) {
-        self.asked.store(target.place + 1, Ordering::Relaxed);
-        self.opened.store(false, Ordering::Relaxed);
+    /// Shows the target that is asked, or answers, among the requests in flight.
+    pub(crate) fn show_target(&self, target: &Target) {
         if let Some(live) = self.live.get() {
             live.set_target(target.label());
         }
@@ -99,15 +96,24 @@ impl Targets {
         self.live.get().is_some_and(|live| live.is_ended())
     }
 
-    /// Notes that the target that was asked last has sent events without content.
-    pub(crate) fn set_opened(&self) {
-        self.opened.store(true, Ordering::Relaxed);
+    /// The attempt that answers, or is in progress.
+    pub(crate) fn current(&self) -> &Asked {
+        match self.hedge.get() {
+            Some(hedge) if self.asked.place().is_none() => &hedge.asked,
+            _ => &self.asked,
+        }
     }
 
-    /// Returns true if the target that was asked last has sent events, so that the wait for its
-    /// content has the deadline of streams.
+    /// The attempt of the hedge, while the one at the first target is in progress as well.
+    pub(crate) fn rival(&self) -> Option<&Asked> {
+        let hedge = self.hedge.get().filter(|_| self.asked.place().is_some());
+        hedge.map(|hedge| &*hedge.asked)
+    }
+
+    /// Returns true if a target that is asked has sent events, so that the wait for its content has the
+    /// deadline of streams.
     pub(crate) fn has_opened(&self) -> bool {
-        self.opened.load(Ordering::Relaxed)
+        self.current().has_opened() || self.rival().is_some_and(Asked::has_opened)
     }
 
     /// Sets the head of the response by which the last target has failed.
@@ -115,51 +121,24 @@ impl Targets {
         *self.passed.write().unwrap_or_else(PoisonError::into_inner) = meta.passed;
     }
 
-    /// Notes that the target that was asked has failed before its answer began. `may_work` is true if it
-    /// may still work on it, and `was_cut` if it had begun to respond.
-    pub(crate) fn set_failed(&self, may_work: bool, was_cut: bool) {
-        let counts = self.take_counts(Counts::default());
+    /// Notes that an attempt has ended before its answer began. `may_work` is true if the target may
+    /// still work on it, and `was_cut` if it had begun to respond.
+    pub(crate) fn set_failed(&self, asked: &Asked, may_work: bool, was_cut: bool) {
+        let counts = counts_of(asked, Counts::default());
         let known = match () {
             () if may_work => FinalUsage::Unfinished(counts),
             () if was_cut => FinalUsage::Partial(counts),
             () => FinalUsage::partial(counts),
         };
-        let asked = self.asked.swap(0, Ordering::Relaxed);
-        self.opened.store(false, Ordering::Relaxed);
-        if let Some(target) = asked.checked_sub(1)
+        if let Some(target) = asked.end()
             && !matches!(known, FinalUsage::Unused)
         {
             self.failed().push(Attempt { target, known });
         }
     }
 
-    /// Returns the counts of an answer with those that were noted of it here, and forgets these.
-    pub(crate) fn take_counts(&self, counts: Counts) -> Counts {
-        let Report { usage, pictures } = self.reported.take();
-        let content = self.content.swap(0, Ordering::Relaxed);
-        Counts {
-            usage: counts.usage.or(usage),
-            content: counts.content.max(content),
-            pictures: match counts.pictures.count {
-                0 => pictures.into(),
-                _ => counts.pictures,
-            },
-            ..counts
-        }
-    }
-
     pub(crate) fn failed(&self) -> MutexGuard<'_, Vec<Attempt>> {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Sets the fields that the target which is tried next cannot be given.
-    pub(crate) fn lose(&self, names: &[String]) {
-        names.clone_into(&mut self.losses.write().unwrap_or_else(PoisonError::into_inner));
-    }
-
-    pub(crate) fn losses(&self) -> Vec<String> {
-        let losses = self.losses.read().unwrap_or_else(PoisonError::into_inner);
-        losses.clone()
     }
 
     /// True if a target was tried.
@@ -168,26 +147,26 @@ impl Targets {
         !attempts.unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
+    /// Returns the reports of the attempts in the order in which they began.
     pub(crate) fn take_attempts(&self) -> Vec<AttemptReport> {
         let attempts = self.attempts.lock();
-        std::mem::take(&mut *attempts.unwrap_or_else(PoisonError::into_inner))
+        let mut attempts = std::mem::take(&mut *attempts.unwrap_or_else(PoisonError::into_inner));
+        attempts.sort_by(|one, other| one.started_ms.total_cmp(&other.started_ms));
+        attempts
     }
+}
 
-    /// The kinds of content of the answer that the client's protocol cannot express.
-    pub(crate) fn left_out(&self) -> RwLockReadGuard<'_, Vec<&'static str>> {
-        self.left_out.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Adds the length of an event, or the kind of content that it leaves out, if it is such an event.
-    pub(crate) fn note(&self, event: &TextEvent) {
-        self.content.fetch_add(event.length(), Ordering::Relaxed);
-        if let TextEvent::LeftOut(kind) = event {
-            let mut kinds = self
-                .left_out
-                .write()
-                .unwrap_or_else(PoisonError::into_inner);
-            kinds.push(kind);
-        }
+/// Returns the counts of an answer with those that were noted of it here, and forgets these.
+pub(crate) fn counts_of(asked: &Asked, counts: Counts) -> Counts {
+    let (Report { usage, pictures }, content) = asked.take();
+    Counts {
+        usage: counts.usage.or(usage),
+        content: counts.content.max(content),
+        pictures: match counts.pictures.count {
+            0 => pictures.into(),
+            _ => counts.pictures,
+        },
+        ..counts
     }
 }
 

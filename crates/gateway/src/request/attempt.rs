@@ -1,22 +1,27 @@
 //! Tries the targets of a request in order until one of them has started to answer.
 
+mod hedge;
+
 use std::collections::VecDeque;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use answer::Asked;
 use catalog::Protocol;
 use engine::{EngineError, Rejection};
 use http::{HeaderMap, HeaderValue};
 use policy::limit::Permit;
 use policy::targets::{Backend, Target};
 use telemetry::outcome::Outcome;
-use telemetry::requests::report::{AttemptReport, AttemptResult, Road};
+use telemetry::requests::report::{AttemptReport, AttemptResult};
 use telemetry::traces::context::TraceParent;
 use telemetry::traces::request::RequestTrace;
 use tokio::time::Instant;
 use upstream::{Effort, ResponseMeta, Upstream};
 use wire::{ErrorKind, Reported, Specifics};
 
+use self::hedge::Hedge;
 use crate::connection::timer::ConnectionTimer;
 use crate::exchange::answer::started::Started;
 use crate::exchange::record::{MAX_CAUSE, milliseconds, shortened};
@@ -39,6 +44,16 @@ pub(crate) trait Dispatch: Send + 'static {
         target: &Target,
         turn: Turn,
     ) -> impl Future<Output = StartResult<Self::Answer>> + Send;
+
+    /// Returns the same request for a hedge, whose attempt has the state `asked`, after `first`, the first
+    /// target. `None` if it must not be sent twice.
+    fn hedged(&self, first: &Target, asked: Arc<Asked>) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        let _ = (first, asked);
+        None
+    }
 
     /// Leaves the opaque data of earlier reasoning out of the request for this target, which has refused
     /// some. Returns false if it is left out already.
@@ -189,12 +204,8 @@ impl TargetFailure {
     /// A failure that every target would have.
     pub(crate) fn fatal(refusal: impl Into<Refusal>) -> Self {
         Self {
-            refusal: Box::new(refusal.into()),
             may_fall_back: false,
-            refused_seal: false,
-            was_left_alone: false,
-            may_work: false,
-            was_cut: false,
+            ..Self::fall_back(refusal)
         }
     }
 
@@ -220,67 +231,44 @@ pub(crate) fn first_successful_target<A: Dispatch>(
     targets: Vec<Target>,
     caller: &Caller<'_>,
 ) -> impl Future<Output = Result<Started<A::Answer>, Refusal>> + Send + use<A> {
-    let state = Arc::clone(caller.state);
-    let record = Arc::clone(&caller.record.targets);
-    let timer = caller.record.connection.timer.clone();
-    let deadline = caller.deadline;
-    // A model notices that nobody reads its text, and stops.
-    let permit = caller.record.permit.as_ref();
-    let streams = caller.record.stream;
-    let may_go_on = !streams || permit.is_some_and(Permit::makes_pictures);
-    let received = caller.record.started;
-    let trace = caller.record.trace.clone();
-    let end = received + state.limits.stream_timeout;
+    let attempts = Attempts::new(caller);
+    let mut hedge = Hedge::new(&dispatch, &targets, caller);
     async move {
+        let record = &attempts.record;
         let mut last_failure = None;
         let mut targets = VecDeque::from(targets);
         let mut untried = targets.len();
-        let mut number = 0;
         while let Some(target) = targets.pop_front() {
             let last = targets.is_empty();
+            let has_alternative = untried > 0 && !last;
+            untried = untried.saturating_sub(1);
+            record.show_target(&target);
             let turn = Turn {
                 first: last_failure.is_none(),
                 last,
-                has_alternative: untried > 0 && !last,
-                trace: trace
-                    .as_ref()
-                    .filter(|_| target.is_traced())
-                    .map(|trace| AttemptTrace {
-                        span: trace.context.of_attempt(number),
-                        request: Arc::clone(trace),
-                    }),
+                has_alternative,
+                trace: attempts.next_trace(&target),
             };
-            let has_alternative = turn.has_alternative;
-            let first_content = target.first_content_timeout;
-            let first_content = first_content.filter(|_| !last && streams);
-            number += 1;
-            untried = untried.saturating_sub(1);
-            record.set_asked(&target);
-            let mut report = attempt_report(&target, A::PROTOCOL, received);
-            let attempted = {
-                let attempt = pin!(start_redacted(&mut dispatch, &target, turn));
-                match first_content.map(|timeout| Instant::now() + timeout) {
-                    Some(by) if by < deadline => timer.timeout_at(by, attempt).await,
-                    _ => in_time(&timer, deadline, end, &record, attempt).await,
+            let attempt = attempts.begin(target, A::PROTOCOL, &record.asked);
+            let (attempt, result, meta) = match hedge.take() {
+                // Boxed, because the second attempt would enlarge the future of every request.
+                Some(hedge) => {
+                    let hedged = attempts.hedged(&mut dispatch, attempt, turn, hedge, &mut targets);
+                    Box::pin(hedged).await
+                }
+                None => {
+                    let result = attempts.start(&mut dispatch, &attempt, turn).await;
+                    (attempt, result, dispatch.take_meta())
                 }
             };
-            let meta = dispatch.take_meta();
-            let may_fall_back = first_content.is_some();
-            let attempted = attempted.unwrap_or_else(|| Err(TargetFailure::timeout(may_fall_back)));
-            report.answered_ms = milliseconds(received.elapsed());
-            report.upstream_request_id = meta.request_id.as_deref().map(shortened);
-            complete(&mut report, &attempted);
-            report.dropped = record.losses();
-            report.dropped.truncate(MAX_DROPPED);
-            record.report_attempt(report);
-            match attempted {
+            untried = untried.min(targets.len());
+            let target = attempts.report(attempt, result.as_ref().err(), &meta, Instant::now());
+            match result {
                 Ok(started) => {
                     record.set_served_by(&target, meta);
                     return Ok(started);
                 }
                 Err(failure) => {
-                    record.set_failed(failure.may_work && may_go_on, failure.was_cut);
-                    report_failure(&state, &target, &failure.refusal, &meta);
                     if failure.was_left_alone && has_alternative {
                         targets.push_back(target);
                         continue;
@@ -296,7 +284,7 @@ pub(crate) fn first_successful_target<A: Dispatch>(
                         untried = untried.min(targets.len());
                     }
                     // After the deadline no target could answer in time.
-                    if !failure.may_fall_back || Instant::now() >= deadline {
+                    if !failure.may_fall_back || Instant::now() >= attempts.deadline {
                         return Err(*failure.refusal);
                     }
                     last_failure = Some(*failure.refusal);
@@ -307,32 +295,139 @@ pub(crate) fn first_successful_target<A: Dispatch>(
     }
 }
 
-/// The maximum number of dropped fields in a report.
-const MAX_DROPPED: usize = 64;
+/// The attempts of one request: their deadlines, and where they are recorded.
+struct Attempts {
+    state: Arc<GatewayState>,
+    record: Arc<Targets>,
+    timer: ConnectionTimer,
+    trace: Option<Arc<RequestTrace>>,
+    /// The number of attempts that have begun.
+    begun: AtomicUsize,
+    received: Instant,
+    deadline: Instant,
+    /// The deadline of a stream that has begun.
+    end: Instant,
+    streams: bool,
+    /// True if a target may go on with the work on an answer that nobody reads.
+    may_go_on: bool,
+}
 
-/// The report of an attempt that begins now.
-fn attempt_report(target: &Target, client: Protocol, received: Instant) -> AttemptReport {
-    AttemptReport {
-        target: target.label().to_owned(),
-        model: target.model.clone(),
-        road: match target.backend {
-            Backend::Embedded => Road::Embedded,
-            Backend::Upstream(_) if target.relays(client) => Road::Relayed,
-            Backend::Upstream(_) => Road::Translated,
-        },
-        result: AttemptResult::Answered,
-        code: None,
-        cause: None,
-        upstream_request_id: None,
-        dropped: Vec::new(),
-        started_ms: milliseconds(received.elapsed()),
-        answered_ms: 0.0,
+/// An attempt at a target.
+struct Attempt {
+    target: Target,
+    asked: Arc<Asked>,
+    report: AttemptReport,
+}
+
+/// An attempt with its result, and the head of its response.
+type Ended<A> = (Attempt, StartResult<A>, ResponseMeta);
+
+impl Attempts {
+    fn new(caller: &Caller<'_>) -> Self {
+        let record = &*caller.record;
+        // A model notices that nobody reads its text, and stops.
+        let makes_pictures = record.permit.as_ref().is_some_and(Permit::makes_pictures);
+        Self {
+            state: Arc::clone(caller.state),
+            record: Arc::clone(&record.targets),
+            timer: record.connection.timer.clone(),
+            trace: record.trace.clone(),
+            begun: AtomicUsize::new(0),
+            received: record.started,
+            deadline: caller.deadline,
+            end: record.started + caller.state.limits.stream_timeout,
+            streams: record.stream,
+            may_go_on: !record.stream || makes_pictures,
+        }
+    }
+
+    /// The trace of the next attempt, if its target gets it.
+    fn next_trace(&self, target: &Target) -> Option<AttemptTrace> {
+        let number = self.begun.fetch_add(1, Ordering::Relaxed);
+        let trace = self.trace.as_ref().filter(|_| target.is_traced())?;
+        Some(AttemptTrace {
+            span: trace.context.of_attempt(number),
+            request: Arc::clone(trace),
+        })
+    }
+
+    /// Begins an attempt, whose state is in `asked`.
+    fn begin(&self, target: Target, client: Protocol, asked: &Arc<Asked>) -> Attempt {
+        asked.begin(target.place);
+        let began = milliseconds(self.received.elapsed());
+        Attempt {
+            asked: Arc::clone(asked),
+            report: AttemptReport::new(&target, target.relays(client), began),
+            target,
+        }
+    }
+
+    /// Waits until an attempt has started to answer, has failed, or has timed out.
+    async fn start<A: Dispatch>(
+        &self,
+        dispatch: &mut A,
+        attempt: &Attempt,
+        turn: Turn,
+    ) -> StartResult<A::Answer> {
+        let first_content = attempt.target.first_content_timeout;
+        let first_content = first_content.filter(|_| !turn.last && self.streams);
+        let work = pin!(start_redacted(dispatch, &attempt.target, turn));
+        let started = match first_content.map(|timeout| Instant::now() + timeout) {
+            Some(by) if by < self.deadline => self.timer.timeout_at(by, work).await,
+            _ => self.in_time(&attempt.asked, work).await,
+        };
+        let may_fall_back = first_content.is_some();
+        started.unwrap_or_else(|| Err(TargetFailure::timeout(may_fall_back)))
+    }
+
+    /// Awaits an attempt until the deadline, or until the end of a stream if its target has sent events by
+    /// then: one that thinks for long opens its stream first.
+    async fn in_time<A>(
+        &self,
+        asked: &Asked,
+        mut work: Pin<&mut (impl Future<Output = StartResult<A>> + Send)>,
+    ) -> Option<StartResult<A>> {
+        match self.timer.timeout_at(self.deadline, work.as_mut()).await {
+            None if asked.has_opened() => self.timer.timeout_at(self.end, work).await,
+            started => started,
+        }
+    }
+
+    /// Records that an attempt has ended at this time, and returns its target.
+    fn report(
+        &self,
+        mut attempt: Attempt,
+        failure: Option<&TargetFailure>,
+        meta: &ResponseMeta,
+        ended: Instant,
+    ) -> Target {
+        if let Some(failure) = failure {
+            set_failure(&mut attempt.report, failure);
+            self.set_failed(&attempt, failure);
+            report_failure(&self.state, &attempt.target, &failure.refusal, meta);
+        }
+        let mut report = attempt.report;
+        report.answered_ms = milliseconds(ended.duration_since(self.received));
+        report.upstream_request_id = meta.request_id.as_deref().map(shortened);
+        report.dropped = attempt.asked.losses();
+        report.dropped.truncate(MAX_DROPPED);
+        self.record.report_attempt(report);
+        attempt.target
+    }
+
+    /// Notes that an attempt is charged for what is known of it.
+    fn set_failed(&self, attempt: &Attempt, failure: &TargetFailure) {
+        let may_work = failure.may_work && self.may_go_on;
+        self.record
+            .set_failed(&attempt.asked, may_work, failure.was_cut);
     }
 }
 
-/// Adds the result of an attempt to its report.
-fn complete<A>(report: &mut AttemptReport, attempted: &StartResult<A>) {
-    let Err(failure) = attempted else { return };
+/// The maximum number of dropped fields in a report.
+const MAX_DROPPED: usize = 64;
+
+/// Adds the failure of an attempt to its report.
+fn set_failure(report: &mut AttemptReport, failure: &TargetFailure) {
     report.result = match failure.was_left_alone {
         true => AttemptResult::CircuitOpen,
         false => AttemptResult::Failed,
@@ -340,22 +435,6 @@ fn complete<A>(report: &mut AttemptReport, attempted: &StartResult<A>) {
     report.code = Some(failure.refusal.error.code);
     let cause = failure.refusal.cause.as_deref();
     report.cause = cause.map(|cause| cause[..cause.floor_char_boundary(MAX_CAUSE)].to_owned());
-}
-
-/// Awaits an attempt until `deadline`, or until `end` if its target has sent events by then: one that
-/// thinks for long opens its stream first.
-async fn in_time<A>(
-    timer: &ConnectionTimer,
-    deadline: Instant,
-    end: Instant,
-    record: &Targets,
-    mut attempt: Pin<&mut (impl Future<Output = StartResult<A>> + Send)>,
-) -> Option<StartResult<A>> {
-    let attempted = timer.timeout_at(deadline, attempt.as_mut()).await;
-    match attempted {
-        None if record.has_opened() => timer.timeout_at(end, attempt).await,
-        attempted => attempted,
-    }
 }
 
 /// Starts an attempt. A failure does not contain the API key of the upstream.

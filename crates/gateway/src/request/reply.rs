@@ -101,7 +101,7 @@ pub(crate) async fn stream<E: Send + 'static>(
         }
         None => (
             PendingAnswer::boxed(attempt, encoder, write_failure),
-            caller.record.targets.losses(),
+            caller.record.targets.current().losses(),
         ),
     };
     let mut response = event_stream(ReplyBody::Stream(answer));

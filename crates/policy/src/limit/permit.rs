@@ -28,6 +28,10 @@ pub struct Permit {
     queues: Option<Box<QueuesToWake>>,
 }
 
+/// The reservation of an admitted request, with which it can take another permit.
+#[derive(Clone, Debug)]
+pub struct Reservation(pub(super) Option<Box<Estimate>>);
+
 impl Permit {
     pub(super) fn new(
         permit: quota::Permit,
@@ -69,6 +73,11 @@ impl Permit {
     pub fn most(&self) -> Demand {
         let estimate = self.estimate.as_ref();
         estimate.map(|estimate| estimate.most()).unwrap_or_default()
+    }
+
+    /// Returns the reservation of the request.
+    pub fn reservation(&self) -> Reservation {
+        Reservation(self.estimate.clone())
     }
 
     /// Returns the tokens that are reserved in rates.

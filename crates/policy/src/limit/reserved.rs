@@ -122,7 +122,7 @@ struct Tokens {
 }
 
 /// The estimated usage of a request, from which its reservations and its charge follow.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Estimate {
     reserved: Reserved,
     /// The prices of the targets that may answer.

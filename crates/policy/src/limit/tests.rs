@@ -323,6 +323,28 @@ async fn concurrent_requests_do_not_overspend_a_budget() {
     }
 }
 
+/// Another permit of a request reserves as much again, and takes nothing if it does not fit.
+#[tokio::test(start_paused = true)]
+async fn another_permit_reserves_as_much_again() {
+    let (limiter, quotas, prices) = with_prices(TEN_A_MILLION);
+    let applicant = AdmissionRequest {
+        prices: &prices,
+        ..applicant("a", "m", &quotas)
+    };
+    // A request costs at most 0.40, and the budget is 1.00.
+    let reserve = || Reserved {
+        answers: Answers::one(Some(40_000)),
+        ..Reserved::default()
+    };
+    let first = try_admit(&limiter, applicant, reserve).unwrap();
+    let another = || limiter.take_another("a", "m", &quotas, first.reservation());
+    let second = another().expect("0.80 of 1.00 are reserved");
+    assert!(another().is_none(), "1.20 do not fit");
+    assert_eq!(limiter.taken(), 2);
+    assert_eq!(second.end(&[]).cost, Some(Money::ZERO));
+    assert!(another().is_some(), "its reservation is released");
+}
+
 /// Requests with modest limits use a budget at the same time, up to its amount.
 #[tokio::test(start_paused = true)]
 async fn budget_admits_what_it_can_pay_for() {

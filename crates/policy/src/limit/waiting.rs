@@ -68,7 +68,10 @@ impl Limiter {
     }
 
     /// Returns a queue in which requests wait that come before this one.
-    fn queue_ahead<'a>(&self, applicant: AdmissionRequest<'a>) -> Option<QuotaQueue<'a>> {
+    pub(super) fn queue_ahead<'a>(
+        &self,
+        applicant: AdmissionRequest<'a>,
+    ) -> Option<QuotaQueue<'a>> {
         match self.queues.waiting() {
             0 => None,
             _ => applicant.queues().find(|queue| self.queues.has(&queue.id)),

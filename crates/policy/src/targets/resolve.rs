@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use catalog::{Family, Model};
-use config::Config;
 use config::upstream::EngineName;
+use config::{Config, ModelEntry};
 
 use super::{Backend, Target, UpstreamTarget};
 
@@ -31,6 +31,7 @@ pub(super) fn targets(
                     model: target.model.clone(),
                     weight: target.weight,
                     first_content_timeout: target.first_content_timeout,
+                    hedge: None,
                     place: targets.len(),
                     window: config
                         .facts_of_target(model, target)
@@ -44,6 +45,7 @@ pub(super) fn targets(
             }
         }
         problems.extend(not_relayed(model, &targets));
+        problems.extend(not_hedged(entry));
         if !targets.is_empty() {
             resolved.insert(model.id.clone(), targets);
         }
@@ -116,6 +118,23 @@ fn not_relayed(model: &Model, targets: &[Target]) -> Vec<String> {
         ))
     };
     model.allow.iter().copied().filter_map(problem).collect()
+}
+
+/// Returns the problems of the hedges of a model. Images that no client waits for any more are still
+/// made and billed, so requests for them are not hedged.
+fn not_hedged(entry: &ModelEntry) -> Vec<String> {
+    let Some(hedge) = entry.hedge else {
+        return Vec::new();
+    };
+    let mut problems = hedge.problems(entry.targets.len());
+    if entry.model.family == Family::Images {
+        problems.push("hedge: requests for images are not hedged".to_owned());
+    }
+    let id = &entry.model.id;
+    let problems = problems.into_iter();
+    problems
+        .map(|problem| format!("model '{id}': {problem}"))
+        .collect()
 }
 
 fn list(names: &[&str]) -> String {

@@ -136,6 +136,9 @@ impl AttemptReport {
             (AttemptResult::CircuitOpen, _) => {
                 ", not asked: its circuit breaker is open.".to_owned()
             }
+            (AttemptResult::Cancelled, _) => {
+                format!(", cancelled after {took:.0} ms: another target has answered first.")
+            }
             (AttemptResult::Failed, code) => {
                 format!(
                     ", failed after {took:.0} ms with {}.",

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use policy::targets::{Backend, Target};
 use quota::{Money, Refused};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
@@ -142,6 +143,28 @@ pub struct AttemptReport {
     pub answered_ms: f64,
 }
 
+impl AttemptReport {
+    /// The report of an attempt that has begun at `started_ms`, relayed or not, and is not answered yet.
+    pub fn new(target: &Target, is_relayed: bool, started_ms: f64) -> Self {
+        Self {
+            target: target.label().to_owned(),
+            model: target.model.clone(),
+            road: match target.backend {
+                Backend::Embedded => Road::Embedded,
+                Backend::Upstream(_) if is_relayed => Road::Relayed,
+                Backend::Upstream(_) => Road::Translated,
+            },
+            result: AttemptResult::Answered,
+            code: None,
+            cause: None,
+            upstream_request_id: None,
+            dropped: Vec::new(),
+            started_ms,
+            answered_ms: started_ms,
+        }
+    }
+}
+
 /// The road of a request to its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -164,6 +187,8 @@ pub enum AttemptResult {
     Failed,
     /// The target was not asked, because its circuit breaker was open.
     CircuitOpen,
+    /// It was cancelled, because another target has answered a hedged request first.
+    Cancelled,
 }
 
 /// A time in Unix milliseconds, written as of RFC 3339 in UTC.

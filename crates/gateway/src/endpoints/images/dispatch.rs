@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use answer::Asked;
 use bytes::Bytes;
 use config::upstream::EditForm;
 use engine::{EngineError, ImageEdit, ImageGeneration, ImageStream};
@@ -18,7 +19,6 @@ use wire::{ApiError, Splice};
 use super::inline::inline;
 use super::read::{EditInputs, ParsedRequest};
 use crate::exchange::refusal::Refusal;
-use crate::exchange::targets::Targets;
 use crate::request::attempt::{TargetFailure, Turn};
 use crate::request::image_urls;
 use crate::request::outgoing;
@@ -31,7 +31,7 @@ pub(super) struct ImageDispatch {
     /// The name of the key.
     key: Arc<str>,
     pub(super) deadline: Instant,
-    pub(super) record: Arc<Targets>,
+    pub(super) asked: Arc<Asked>,
     /// The parts of the head of the last response for the log and for the client.
     pub(super) meta: ResponseMeta,
 }
@@ -43,7 +43,7 @@ impl ImageDispatch {
             state: Arc::clone(caller.state),
             key: Arc::clone(&caller.key.name),
             deadline: caller.deadline,
-            record: Arc::clone(&caller.record.targets),
+            asked: Arc::clone(&caller.record.targets.asked),
             meta: ResponseMeta::default(),
         }
     }
@@ -148,7 +148,7 @@ impl ImageDispatch {
     /// Notes the usage and the images that a plain reply reports: its images were generated,
     /// whatever happens to them.
     pub(super) fn note_reply(&self, reply: &[u8]) {
-        let reported = &self.record.reported;
+        let reported = &self.asked.reported;
         reported.set_usage(relay::Images::usage_of_reply(reply));
         reported.set_pictures(relay::pictures_of_reply(reply));
     }

@@ -72,9 +72,9 @@ impl StreamingDispatch {
         match answer {
             Answer::Events(first, body) => {
                 let protocol = Images::new(request.operation, request.count());
-                let record = Arc::clone(&self.0.record);
-                let reported = Arc::clone(&record.reported);
-                let on_opening = move || record.set_opened();
+                let asked = Arc::clone(&self.0.asked);
+                let reported = Arc::clone(&asked.reported);
+                let on_opening = move || asked.set_opened();
                 let model = &request.model;
                 let relay = Relay::begin(first, body, protocol, model, &reported, on_opening).await;
                 Ok(started(relay.map_err(TargetFailure::of)?))

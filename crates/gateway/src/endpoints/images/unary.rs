@@ -51,7 +51,7 @@ impl Dispatch for UnaryDispatch {
                     .await;
                 let mut incoming = incoming.map_err(TargetFailure::of)?;
                 self.0.meta = std::mem::take(&mut incoming.meta);
-                let reply = ImageReply::read(incoming, &self.0.record.reported).await;
+                let reply = ImageReply::read(incoming, &self.0.asked.reported).await;
                 let reply = reply.map_err(TargetFailure::of)?;
                 UnaryAnswer::Relayed(self.with_bytes(reply).await?)
             }

@@ -139,11 +139,7 @@ fn failure(
     let failure = TargetFailure::of(error).without_key(&server.upstream);
     let target = Target {
         backend: Backend::Upstream(Arc::clone(server)),
-        model: None,
-        weight: None,
-        first_content_timeout: None,
-        place: 0,
-        window: None,
+        ..Target::EMBEDDED
     };
     attempt::report_failure(caller.state, &target, &failure.refusal, meta);
     *failure.refusal

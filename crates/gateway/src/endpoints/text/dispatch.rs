@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use answer::{Answer, Reported, read_stream, until_stop};
+use answer::{Answer, Asked, Reported, read_stream, until_stop};
 use bytes::Bytes;
 use engine::{EngineError, Generation, TextStream};
 use field_map::Outline;
@@ -23,7 +23,6 @@ use wire::{ApiError, Splice};
 use super::{ParsedRequest, TextEndpoint, stamp};
 use crate::exchange::answer::started::Started;
 use crate::exchange::refusal::Refusal;
-use crate::exchange::targets::Targets;
 use crate::long_work::LongWork;
 use crate::request::attempt::{StartResult, TargetFailure, Turn};
 use crate::request::image_urls;
@@ -40,7 +39,7 @@ pub(super) struct TextDispatch<D: TextEndpoint> {
     /// The WebSockets to upstreams of the client's connection.
     sockets: Option<ClientSockets>,
     deadline: Instant,
-    record: Arc<Targets>,
+    asked: Arc<Asked>,
     /// The account of the first upstream of the client's protocol that was tried.
     first_group: Option<SealGroup>,
     /// The place of the target that has refused a seal, and gets none.
@@ -69,7 +68,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
             key: Arc::clone(&caller.key.name),
             sockets: caller.record.connection.sockets.clone(),
             deadline: caller.deadline,
-            record: Arc::clone(&caller.record.targets),
+            asked: Arc::clone(&caller.record.targets.asked),
             first_group: None,
             without_seals: None,
             marker: None,
@@ -115,6 +114,41 @@ impl<D: TextEndpoint> TextDispatch<D> {
         }
     }
 
+    /// Returns the request for a hedge, unless a server may keep its response or go on in the background.
+    /// The state of the attempt is in `asked`, and the seals are those of `first`, the first target.
+    pub(super) fn hedged(&self, first: &Target, asked: Arc<Asked>) -> Option<Self> {
+        let model = self.policy.catalog.find(&self.parsed.model)?;
+        if self.parsed.notes.is_in_background || model.keeps_responses() {
+            return None;
+        }
+        let mut first_group = None;
+        if let Backend::Upstream(server) = &first.backend
+            && first.relays(D::PROTOCOL)
+        {
+            server.openable(&mut first_group);
+        }
+        Some(Self {
+            parsed: ParsedRequest {
+                body: self.parsed.body.again(),
+                model: self.parsed.model.clone(),
+                headers: self.parsed.headers.clone(),
+                ..self.parsed
+            },
+            state: Arc::clone(&self.state),
+            policy: Arc::clone(&self.policy),
+            key: Arc::clone(&self.key),
+            // Its target does not know the conversation, so it gets one HTTP request.
+            sockets: None,
+            deadline: self.deadline,
+            asked,
+            first_group,
+            without_seals: None,
+            marker: None,
+            reply: None,
+            meta: ResponseMeta::default(),
+        })
+    }
+
     /// Leaves out the seals of the request when this target is tried again.
     pub(super) fn leave_out_seals(&mut self, target: &Target) -> bool {
         self.without_seals.replace(target.place) != Some(target.place)
@@ -127,7 +161,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         };
         let mut inbound = self.inbound(is_last).map_err(TargetFailure::fall_back)?;
         inbound.request.reasoning.by_default = self.parsed.reasons_by_default;
-        self.record.lose(&inbound.dropped);
+        self.asked.lose(&inbound.dropped);
         let share = &self.parsed.body.upload.share;
         image_urls::inline(&mut inbound.request, &self.key, &state, share)
             .await
@@ -183,7 +217,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         if self.parsed.notes.hides_image_tools {
             dropped.push("tools[]".to_owned());
         }
-        self.record.lose(&dropped);
+        self.asked.lose(&dropped);
         let headers = server.config.without_fixed(headers.clone());
         let headers = turn.traced(self.with_affinity(server, headers));
         let path = outgoing::path(D::UPSTREAM_PROTOCOL);
@@ -226,7 +260,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         let (body, left_out) = outgoing::adapted(server, draft, &Splice::new(&whole), &whole);
         // The gateway itself has set the options of the stream.
         dropped.extend(left_out.into_iter().filter(|name| name != "stream_options"));
-        self.record.lose(&dropped);
+        self.asked.lose(&dropped);
         let path = outgoing::path(protocol);
         let outgoing = Outgoing {
             // The items of the input are no longer those of the client.
@@ -237,7 +271,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         let answer = outgoing::send_and_classify(server, &outgoing, deadline, turn.effort(), meta)
             .await?
             .at_most(outgoing::MAX_STREAM);
-        let reported = Arc::clone(&self.record.reported);
+        let reported = Arc::clone(&self.asked.reported);
         let mut events = read_stream(answer, protocol, reported)
             .await
             .map_err(TargetFailure::of)?;
@@ -265,14 +299,14 @@ impl<D: TextEndpoint> TextDispatch<D> {
 
     /// Returns a function that records that the target has sent events without content.
     pub(super) fn on_opening(&self) -> impl FnOnce() + Send + use<D> {
-        let record = Arc::clone(&self.record);
-        move || record.set_opened()
+        let asked = Arc::clone(&self.asked);
+        move || asked.set_opened()
     }
 
     /// Records the length of the events of an answer, and the kinds of content that they leave out.
     pub(super) fn noted(&self, events: TextStream) -> TextStream {
-        let record = Arc::clone(&self.record);
-        Box::pin(events.inspect_ok(move |event| record.note(event)))
+        let asked = Arc::clone(&self.asked);
+        Box::pin(events.inspect_ok(move |event| asked.note(event)))
     }
 
     pub(super) fn long_work(&self) -> &LongWork {
@@ -281,7 +315,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
 
     /// The usage and the images that the asked target reports.
     pub(super) fn reported(&self) -> &Arc<Reported> {
-        &self.record.reported
+        &self.asked.reported
     }
 
     /// Adds the header that binds the conversation to one server of the upstream, if it has one.

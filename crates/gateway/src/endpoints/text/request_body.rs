@@ -40,6 +40,11 @@ impl<D: RequestCodec> RequestBody<D> {
         Self { upload, form }
     }
 
+    /// Returns the same body without its parsed form.
+    pub(super) fn again(&self) -> Self {
+        Self::new(self.upload.clone(), Form::Bytes)
+    }
+
     /// Drops the parsed form before a relay waits for its answer, which may take minutes to begin. The
     /// form takes several times the memory of the bytes, and a target that needs it parses them again.
     pub(super) fn release(&mut self) {

@@ -1,9 +1,9 @@
 //! Answers a text request with a stream.
 
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use answer::Relay;
-use answer::read_reply;
+use answer::{Asked, Relay, read_reply};
 use catalog::Protocol;
 use engine::TextStream;
 use http::Response;
@@ -54,6 +54,10 @@ impl<D: TextEndpoint> Dispatch for StreamingDispatch<D> {
             }
         };
         Ok(Started { dropped, answer })
+    }
+
+    fn hedged(&self, first: &Target, asked: Arc<Asked>) -> Option<Self> {
+        self.0.hedged(first, asked).map(Self)
     }
 
     fn leave_out_seals(&mut self, target: &Target) -> bool {

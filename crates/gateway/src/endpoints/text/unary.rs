@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use answer::{Reported, read_stream};
+use answer::{Asked, Reported, read_stream};
 use bytes::Bytes;
 use engine::{EngineError, TextEvent, TextStream};
 use http::Response;
@@ -64,6 +64,10 @@ impl<D: TextEndpoint> Dispatch for UnaryDispatch<D> {
             }
         };
         Ok(Started { dropped, answer })
+    }
+
+    fn hedged(&self, first: &Target, asked: Arc<Asked>) -> Option<Self> {
+        self.0.hedged(first, asked).map(Self)
     }
 
     fn leave_out_seals(&mut self, target: &Target) -> bool {

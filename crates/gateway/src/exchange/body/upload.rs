@@ -20,7 +20,7 @@ use super::pieces::Pieces;
 use crate::exchange::refusal::Refusal;
 
 /// A completely read body, and its share of the budget.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Upload {
     /// The complete body.
     pub bytes: Bytes,
