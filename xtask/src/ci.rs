@@ -3,8 +3,8 @@
 
 use std::process::Command;
 
+use crate::beside::Beside;
 use crate::outcome::Outcome;
-use crate::process::Beside;
 use crate::steps::{Selection, Step};
 use crate::tools::MDBOOK;
 use crate::{bench, campaign, deny, dist, faults, layers, listed, process, schemathesis, seed};

@@ -2,6 +2,7 @@
 
 mod arrows;
 mod bench;
+mod beside;
 mod campaign;
 mod ci;
 mod clients;

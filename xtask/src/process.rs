@@ -1,17 +1,16 @@
 //! Runs other programs.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use crate::outcome::{At as _, Outcome};
 use crate::times::now;
-use crate::workspace;
 
 /// Runs a command to its end with inherited output; fails if it does not succeed.
 pub(crate) fn run(command: &mut Command) -> Outcome {
@@ -87,35 +86,6 @@ impl Drop for Killed {
             let _ = self.0.kill();
             let _ = self.0.wait();
         }
-    }
-}
-
-/// A command that runs beside others, and is killed when dropped.
-pub(crate) struct Beside {
-    name: &'static str,
-    child: Killed,
-    log: PathBuf,
-}
-
-impl Beside {
-    /// Starts a command, whose output goes to a file in the target folder.
-    pub(crate) fn start(name: &'static str, command: &mut Command) -> Outcome<Self> {
-        let log = workspace::target()?.join(format!("{}.log", name.replace("::", "-")));
-        let command = logged(command.stdin(Stdio::null()).process_group(0), &log)?;
-        let child = Killed(start(command)?);
-        println!("'{name}' runs beside the next steps: {}", log.display());
-        Ok(Self { name, child, log })
-    }
-
-    /// Waits for the end of the command and returns its output, or prints it if it has failed.
-    pub(crate) fn output(mut self) -> Outcome<String> {
-        let status = self.child.0.wait().at(self.name)?;
-        let output = fs::read_to_string(&self.log).at(&self.log)?;
-        if !status.success() {
-            print!("{output}");
-            return Err(format!("'{}' ended with {status}", self.name));
-        }
-        Ok(output)
     }
 }
 

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::beside::Beside;
 use crate::listed;
 use crate::outcome::{At as _, Outcome};
-use crate::process::Beside;
 use crate::times::{Times, now};
 use crate::{fetch_valkey, needs, process, seed, suite, workspace};
 

@@ -4,9 +4,10 @@
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
+use crate::beside::Beside;
 use crate::listed::{self, Program};
 use crate::outcome::{At as _, Outcome, no_problems};
-use crate::process::{Beside, Killed};
+use crate::process::Killed;
 use crate::times::Times;
 use crate::tools::NEXTEST;
 use crate::{fetch_model, needs, process, seed, workspace};
