@@ -10,7 +10,6 @@ pub mod record;
 pub mod refusal;
 
 // The headers of quotas.
-pub(crate) mod quota_headers;
 
 // Answers of engines and upstreams before they become a body.
 pub mod answer;

@@ -13,6 +13,7 @@ use auth::{Credentials, Denied, Entry};
 use http::header::{AUTHORIZATION, CACHE_CONTROL, CONNECTION, HOST, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, Uri};
 use policy::clock;
+use policy::limit::quota_headers;
 use policy::policy_keys::PolicyKeys;
 use telemetry::outcome::Outcome;
 use telemetry::requests::trace_queue::TraceQueue;
@@ -26,7 +27,6 @@ use crate::endpoints::stored_response::Action::{Cancel, Delete, InputItems, Retr
 use crate::endpoints::stored_response::answer as stored_response;
 use crate::endpoints::{count_tokens, images, models, text};
 use crate::exchange::body::{Body, ClientBody};
-use crate::exchange::quota_headers;
 use crate::exchange::record::{Record, shortened};
 use crate::exchange::refusal::{Refusal, Style};
 use crate::request::head;

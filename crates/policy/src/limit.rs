@@ -6,6 +6,7 @@ mod estimate;
 pub mod lease_client;
 mod permit;
 mod queues;
+pub mod quota_headers;
 mod quota_state;
 mod quotas;
 mod reserved;

@@ -15,6 +15,16 @@ use crate::{Code, ContextOverflow};
 
 crate::objects!(ErrorBody, ErrorDetail);
 
+/// The family of protocols whose forms of errors and headers a client knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// `{"error": {…}}`, see <https://platform.openai.com/docs/guides/error-codes>.
+    OpenAi,
+    /// `{"type": "error", "error": {…}, "request_id": …}`, see
+    /// <https://docs.anthropic.com/en/api/errors>.
+    Messages,
+}
+
 /// The kind of an error. It determines the HTTP status and the `type` in the response body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -30,7 +30,9 @@ mod violation;
 pub use cursor::{Cursor, Member};
 pub use data_url::{DataUrl, DataUrlError, check_image_url, image_type};
 pub use echo::truncate_for_error;
-pub use error::{ApiError, ErrorBody, ErrorDetail, ErrorKind, Reported, Specifics, StreamCode};
+pub use error::{
+    ApiError, ErrorBody, ErrorDetail, ErrorKind, Reported, Specifics, StreamCode, Style,
+};
 pub use id::{id, id_with_separator};
 pub use json::{Json, Object, json_fault, or_default};
 pub use number::{integer, integer_or_null};

@@ -18,19 +18,10 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use policy::clock;
 use quota::{Dimension, Refused};
 use telemetry::outcome::Outcome;
+pub use wire::Style;
 use wire::{ApiError, ErrorKind, Specifics};
 
 use crate::exchange::body::{Body, whole};
-
-/// The protocol family whose error format is used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
-    /// `{"error": {…}}`, see <https://platform.openai.com/docs/guides/error-codes>.
-    OpenAi,
-    /// `{"type": "error", "error": {…}, "request_id": …}`, see
-    /// <https://docs.anthropic.com/en/api/errors>.
-    Messages,
-}
 
 /// An error response to a request.
 #[derive(Clone, Debug)]

@@ -7,15 +7,15 @@ use std::fmt::Write as _;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use jiff::{SignedDuration, Timestamp};
-use policy::clock;
-use policy::limit::QuotaState;
 use quota::Level;
+use wire::Style;
 
-use crate::exchange::refusal::Style;
+use super::QuotaState;
+use crate::clock;
 
 /// Adds the headers for each kind of quota that applies to a request. If quotas are degraded, a
 /// single header says so, because the remaining amounts are unknown then.
-pub(crate) fn add(state: QuotaState, headers: &mut HeaderMap, style: Style) {
+pub fn add(state: QuotaState, headers: &mut HeaderMap, style: Style) {
     if state.is_degraded {
         headers.insert(LIMITS, HeaderValue::from_static("degraded"));
         return;
