@@ -28,6 +28,7 @@ OF_THE_CURRENT_MAJOR = [
     "test_http2.py",
     "test_image_values.py",
     "test_literals.py",
+    "test_openai_agents.py",
     "test_traces.py",
     "test_websocket.py",
 ]
