@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use testkit::dialects::{Case, Mode};
 use testkit::reading::{Reading, Usage};
-use testkit::{Gateway, Response, log};
+use testkit::{Gateway, Response, in_parallel, log};
 
 use crate::player::Player;
-use crate::{Visit, at_once, gateway, player, visits};
+use crate::{Visit, gateway, player, visits};
 
 #[test]
 fn cut_streams_have_used_what_was_reported() {
@@ -27,7 +27,7 @@ fn recorded_replies_have_used_what_they_report() {
     let mut replies = visits(&cases);
     replies.retain(|visit| visit.mode == Mode::Plain && !visit.case.body(Mode::Plain).1);
     let gateway = gateway(&replies, &Player::start(Arc::clone(&cases)).url);
-    let wrong: Vec<_> = at_once(&replies, |visit| visit.differs(&gateway));
+    let wrong: Vec<_> = in_parallel(&replies, |visit| visit.differs(&gateway));
     let wrong: Vec<String> = wrong.into_iter().flatten().collect();
     assert!(
         !replies.is_empty() && wrong.is_empty(),
@@ -45,7 +45,7 @@ fn check_cuts(cases: Vec<Case>) {
         .collect();
     let player = Player::start(Arc::clone(&cases));
     let gateway = gateway(&streams, &player.url);
-    let wrong: Vec<String> = at_once(&streams, |visit| visit.cuts(&gateway, &player))
+    let wrong: Vec<String> = in_parallel(&streams, |visit| visit.cuts(&gateway, &player))
         .into_iter()
         .flatten()
         .collect();

@@ -16,15 +16,13 @@ mod websocket;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 use serde_json::{Value, json};
 use simulator::Protocol;
 use testkit::dialects::{Case, Mode};
 use testkit::reading::Reading;
 use testkit::requests::{ask, protocol_name};
-use testkit::{Config, Gateway, log};
+use testkit::{Config, Gateway, in_parallel, log};
 
 use self::player::Player;
 
@@ -197,30 +195,10 @@ fn gateway(visits: &[Visit<'_>], url: &str) -> Gateway {
 
 /// Runs all visits, some at once.
 fn run<'a>(visits: &[Visit<'a>], gateway: &Gateway) -> Vec<Verdict<'a>> {
-    let mut verdicts = at_once(visits, |visit| Verdict {
+    let mut verdicts = in_parallel(visits, |visit| Verdict {
         visit: *visit,
         wrong: visit.judged(gateway),
     });
     verdicts.sort_by_key(|verdict| (verdict.visit.number, verdict.name()));
     verdicts
 }
-
-/// Does the same for all visits, some at once. The results are in no order.
-pub(crate) fn at_once<'a, T: Send>(
-    visits: &[Visit<'a>],
-    work: impl Fn(&Visit<'a>) -> T + Sync,
-) -> Vec<T> {
-    let next = AtomicUsize::new(0);
-    let take = || visits.get(next.fetch_add(1, Ordering::Relaxed));
-    let some = || std::iter::from_fn(take).map(&work).collect::<Vec<_>>();
-    thread::scope(|scope| {
-        let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(some)).collect();
-        workers
-            .into_iter()
-            .flat_map(|worker| worker.join().unwrap())
-            .collect()
-    })
-}
-
-/// The number of visits at once.
-const AT_ONCE: usize = 8;

@@ -8,10 +8,10 @@ use testkit::dialects::{Case, Mode};
 use testkit::events::data;
 use testkit::requests::protocol_name;
 use testkit::websocket::{Socket, is_end};
-use testkit::{CLIENT_KEY, Gateway};
+use testkit::{CLIENT_KEY, Gateway, in_parallel};
 
 use crate::player::Player;
-use crate::{Visit, at_once, gateway, visits};
+use crate::{Visit, gateway, visits};
 
 /// Over WebSocket the messages of a response are the data of the events of a stream: of each case,
 /// whether it is relayed, translated or broken.
@@ -24,7 +24,7 @@ fn messages_are_the_events_of_a_stream() {
     visits.retain(|visit| visit.client == Protocol::Responses && visit.mode == Mode::Stream);
     assert!(visits.len() > 100, "{} visits", visits.len());
     let gateway = gateway(&visits, &Player::start(Arc::clone(&cases)).url);
-    let differences = at_once(&visits, |visit| difference(visit, &gateway));
+    let differences = in_parallel(&visits, |visit| difference(visit, &gateway));
     let differences: Vec<_> = differences.into_iter().flatten().collect();
     assert_eq!(differences, [""; 0]);
 }

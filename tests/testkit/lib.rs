@@ -17,6 +17,7 @@ mod form;
 mod gateway;
 pub mod http2;
 pub mod log;
+mod parallel;
 mod privacy;
 pub mod reading;
 mod refusal;
@@ -33,6 +34,7 @@ pub use self::form::Form;
 pub use self::gateway::{
     Binary, Gateway, IMAGES, MESSAGES, NOWHERE, Scratch, TEXT, await_that, by_shell,
 };
+pub use self::parallel::in_parallel;
 pub use self::privacy::{
     CLIENT_KEY, UPSTREAM_KEY, assert_private, check_request_headers, check_response_headers,
 };
