@@ -156,8 +156,9 @@ fn l06_unfinished_messages_share_the_memory_for_bodies() {
     Socket::open(&gateway, CLIENT_KEY).turn(&long);
 }
 
+/// A WebSocket on which nothing is sent is closed after `idle_timeout`, and counted.
 #[test]
-fn an_idle_connection_is_closed() {
+fn l01_h21_an_idle_connection_is_closed() {
     let simulator = Simulator::honest().unwrap();
     let gateway = gateway(&simulator, "", "idle_timeout = \"200ms\"");
     let mut socket = Socket::open(&gateway, CLIENT_KEY);
@@ -166,9 +167,9 @@ fn an_idle_connection_is_closed() {
     await_reason(&gateway, "idle");
 }
 
-/// At its greatest age a connection finishes the running response, and begins no other one.
+/// At its greatest age a WebSocket finishes the running response, begins no other one, and is closed.
 #[test]
-fn an_old_connection_ends_after_its_response() {
+fn h21_an_old_connection_ends_after_its_response() {
     let simulator = Simulator::start(hesitant).unwrap();
     let gateway = gateway(&simulator, "", "max_age = \"300ms\"");
     let mut socket = Socket::open(&gateway, CLIENT_KEY);
@@ -245,7 +246,7 @@ fn l03_a_message_has_to_be_complete_in_time() {
 
 /// At a shutdown idle WebSockets are closed, and others after their running response.
 #[test]
-fn d01_d02_a_shutdown_waits_for_running_responses() {
+fn d01_d02_h21_a_shutdown_waits_for_running_responses() {
     let simulator = Simulator::start(hesitant).unwrap();
     let mut gateway = gateway(&simulator, "lame_duck = \"1ms\"\ndrain = \"60s\"", "");
     let mut idle = Socket::open(&gateway, CLIENT_KEY);

@@ -30,9 +30,9 @@ fn h08_a02_a05_a_handshake_needs_a_key_for_text() {
     assert_eq!(opened, 4.0);
 }
 
-/// An operator can turn WebSockets off. Codex changes to HTTP at once on 426, and only on it.
+/// Where WebSockets are off, a handshake is refused with 426 and an error that says so. Codex changes to HTTP at once on 426, and only on it.
 #[test]
-fn an_operator_can_turn_websockets_off() {
+fn h08_an_operator_can_turn_websockets_off() {
     let simulator = Simulator::honest().unwrap();
     let off = "[websocket]\nenabled = false";
     let gateway = Config::before(&simulator, "", "")

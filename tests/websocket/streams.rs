@@ -75,10 +75,9 @@ fn note(event: Value, ended: &mut BTreeMap<String, Value>) {
     }
 }
 
-/// The requests of a stream wait for each other, and those of others do not wait for them. Errors
-/// have the name of their stream, unless that is what is wrong.
+/// Errors over a WebSocket have the name of their stream, unless the name is invalid.
 #[test]
-fn errors_have_the_name_of_their_stream() {
+fn h20_errors_have_the_name_of_their_stream() {
     let (gateway, _simulator) = GATEWAY.with_upstream("");
     let mut socket = Socket::open(&gateway, CLIENT_KEY);
     for number in 0..32 {

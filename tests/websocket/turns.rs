@@ -74,9 +74,9 @@ fn ten_turns_with_tools_continue_each_other() {
     }
 }
 
-/// A response of another connection is unknown here, and an old response can be continued twice.
+/// A response of another WebSocket is refused as unknown, with its id; one of the same connection can be continued twice.
 #[test]
-fn a_response_is_continued_on_its_connection() {
+fn h20_a_response_is_continued_on_its_connection() {
     let (gateway, simulator) = GATEWAY.with_upstream("");
     let mut socket = Socket::open(&gateway, CLIENT_KEY);
     let first = socket.turn(&request("chat", &[message("One.")]));
@@ -106,9 +106,9 @@ fn a_response_is_continued_on_its_connection() {
     other.turn(&next);
 }
 
-/// A refusal is an event with the status and the error of HTTP, and the connection goes on.
+/// A request over a WebSocket is refused by an event with the status and the error of HTTP, and the connection goes on.
 #[test]
-fn a_refusal_is_an_event() {
+fn h20_j06_a_refusal_is_an_event() {
     let (gateway, simulator) = GATEWAY.with_upstream("");
     let mut socket = Socket::open(&gateway, CLIENT_KEY);
     let mut wrong = ask(Protocol::Responses, "nothing", "Hi.", true);
@@ -147,10 +147,9 @@ fn a_refusal_is_an_event() {
     socket.turn(&ask(Protocol::Responses, "chat", "Hi.", true));
 }
 
-/// Requests that are sent at once are served one after the other, and may continue each other only
-/// by ids that are known.
+/// Requests that are sent at once over a WebSocket are served one after the other.
 #[test]
-fn requests_of_a_stream_wait_for_each_other() {
+fn h12_requests_of_a_stream_wait_for_each_other() {
     let (gateway, simulator) = GATEWAY.with_upstream("");
     let mut socket = Socket::open(&gateway, CLIENT_KEY);
     let words = ["One.", "Two.", "Three."];
@@ -170,9 +169,9 @@ fn requests_of_a_stream_wait_for_each_other() {
     assert_eq!(texts.collect::<Vec<_>>(), words);
 }
 
-/// The memory for conversations is bounded: what has no room is unknown later, and is sent again.
+/// The memory for the conversations of WebSockets is bounded: a response that has no room is unknown later.
 #[test]
-fn a_conversation_without_room_is_not_kept() {
+fn h20_a_conversation_without_room_is_not_kept() {
     let simulator = Simulator::honest().unwrap();
     let small = "[websocket]\nkeep_bytes = \"8KiB\"";
     let gateway: Gateway = Config::before(&simulator, "", "")

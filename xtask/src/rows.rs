@@ -137,7 +137,7 @@ mod tests {
         let counts: Vec<_> = sections()
             .map(|(letter, _, rows)| (letter, rows.len()))
             .collect();
-        let expected = "H18 L14 A12 J12 M12 S17 U24 C8 O10 D16 F15 I9 P8 E6";
+        let expected = "H21 L14 A12 J12 M12 S17 U24 C8 O10 D16 F15 I9 P8 E6";
         let expected = expected
             .split(' ')
             .map(|word| (char::from(word.as_bytes()[0]), word[1..].parse().unwrap()));
