@@ -20,7 +20,7 @@ fn request() -> Value {
 }
 
 /// Waits before the end of a stream.
-fn hesitant(request: &Request) -> Play {
+pub(crate) fn hesitant(request: &Request) -> Play {
     let whole = honest::answer(request);
     let last = whole.pieces().count() - 1;
     let pieces = whole.pieces().enumerate();
