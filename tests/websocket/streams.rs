@@ -151,3 +151,47 @@ fn a_warm_up_reaches_no_target() {
     let refused = socket.refused(&wrong);
     assert_eq!(refused["error"]["param"], "model");
 }
+
+/// A request with `generate: false` has the tokens of its input if its server counts them, and 0
+/// otherwise. It succeeds also if the count fails.
+#[test]
+fn a_warm_up_has_the_tokens_that_its_server_counts() {
+    let simulator = Simulator::start(without_long_counts).unwrap();
+    let gateway = GATEWAY.before(&simulator, "", "");
+    let mut socket = Socket::open(&gateway, CLIENT_KEY);
+    let mut tokens = |model: &str, text: &str, is_generated: bool, previous: &Value| {
+        let mut body = ask(Protocol::Responses, model, text, true);
+        body["store"] = false.into();
+        body["generate"] = is_generated.into();
+        body["previous_response_id"] = previous.clone();
+        let response = socket.turn(&body);
+        let usage = &response["usage"];
+        let total =
+            usage["input_tokens"].as_u64().unwrap() + usage["output_tokens"].as_u64().unwrap();
+        assert_eq!(usage["total_tokens"], total);
+        (usage["input_tokens"].clone(), response["id"].clone())
+    };
+    // Messages has an endpoint that counts, and Chat Completions has none.
+    let (first, prepared) = tokens("messages", "One.", false, &Value::Null);
+    assert_eq!(tokens("messages", "One.", true, &Value::Null).0, first);
+    let (both, _) = tokens("messages", "Two.", false, &prepared);
+    assert_eq!(tokens("messages", "Two.", true, &prepared).0, both);
+    assert!(both.as_u64() > first.as_u64() && first.as_u64() > Some(0));
+    assert_eq!(tokens("chat", "One.", false, &Value::Null).0, 0);
+    assert_eq!(tokens("messages", LONG, false, &Value::Null).0, 0);
+    let paths = simulator.requests().into_iter().map(|request| request.path);
+    let (answer, count) = ("/v1/messages", "/v1/messages/count_tokens");
+    let paths: Vec<_> = paths.collect();
+    assert_eq!(paths, [count, answer, count, answer, count]);
+}
+
+/// Fails to count the tokens of a long text.
+fn without_long_counts(request: &Request) -> Play {
+    let is_long = request.json().to_string().contains(LONG);
+    match is_long && request.path.ends_with("/count_tokens") {
+        true => Play::json(400, &json!({"error": {"message": "Too long."}})),
+        false => honest::answer(request),
+    }
+}
+
+const LONG: &str = "A long text.";

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::{Catalog, Family, Model};
-use config::upstream::Protocol;
+use config::upstream::{CountTokens, Protocol};
 use config::{Config, ConfigError};
 use engine::EngineError;
 use http::StatusCode;
@@ -198,6 +198,15 @@ impl Routes {
         self.configured(model)
             .iter()
             .any(|target| matches!(target.backend, Backend::Upstream(_)))
+    }
+
+    /// True if a target of a model counts the tokens of a prompt that it does not answer.
+    pub fn counts_tokens(&self, model: &Model) -> bool {
+        let counts = |target: &Target| match &target.backend {
+            Backend::Embedded => true,
+            Backend::Upstream(server) => server.config.count_tokens() != CountTokens::Off,
+        };
+        self.possible(model).iter().any(counts)
     }
 
     /// True if requests of this protocol may be relayed to a target of a model.

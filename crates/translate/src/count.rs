@@ -121,7 +121,10 @@ pub fn encode(
 }
 
 /// Returns the members of an encoded request that are counted; the vendors refuse the others.
-fn counted(protocol: Protocol, encoded: &[u8]) -> serde_json::Result<Vec<u8>> {
+///
+/// # Errors
+/// Returns an error for a request that is not a JSON object.
+pub fn counted(protocol: Protocol, encoded: &[u8]) -> serde_json::Result<Vec<u8>> {
     let counted: &[&str] = match protocol {
         Protocol::Responses => &RESPONSES,
         _ => &MESSAGES,

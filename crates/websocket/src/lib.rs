@@ -12,6 +12,9 @@ mod conversations;
 // One response.
 mod turn;
 
+// Requests that only prepare a response.
+mod warm_up;
+
 // The handshake.
 pub mod handshake;
 

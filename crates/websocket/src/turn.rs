@@ -14,9 +14,7 @@ use gateway::service;
 use gateway::state::GatewayState;
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Collected, Full, Limited};
-use policy::clock;
 use response_store::stored_input::no_response;
-use responses::{Echo, Encoder, Finish, Head, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use sse::Decoder;
@@ -25,6 +23,7 @@ use wire::{ApiError, Splice};
 
 use crate::conversations::{Before, Items, conversation};
 use crate::event::{self, Lane};
+use crate::warm_up;
 
 /// A part of a response.
 #[derive(Debug)]
@@ -106,9 +105,9 @@ pub(crate) fn run(
     let connection = Arc::new(ConnectionState::turn(connection, sockets));
     let first = async move {
         if !turn.generates {
-            return Running::prepared(turn);
+            return Running::prepared(turn, headers, &state, &connection).await;
         }
-        let request = turn.request(headers);
+        let request = post("/v1/responses", turn.body(), headers);
         let response = service::answer(&state, request, &connection).await;
         Running::begin(turn, response).await
     };
@@ -117,21 +116,26 @@ pub(crate) fn run(
 }
 
 impl Turn {
-    /// Returns the request of HTTP: the event without the members that concern the connection, and
-    /// with the conversation before it.
-    fn request(&self, headers: HeaderMap) -> Request<Full<Bytes>> {
+    /// Returns the body of the request of HTTP: the event without the members that concern the
+    /// connection, and with the conversation before it.
+    pub(crate) fn body(&self) -> Vec<u8> {
         let mut splice = Splice::new(&self.text);
         splice.set("stream", b"true");
         self.before.expand(&mut splice);
         let names = ["type", "stream_id", "generate", "background", PREVIOUS];
         let kept = usize::from(!self.before.is_kept() || self.before.refers_elsewhere());
         splice.remove(&[], &names[..names.len() - kept]);
-        let mut request = Request::new(Full::new(splice.to_vec().into()));
-        *request.method_mut() = http::Method::POST;
-        *request.uri_mut() = http::Uri::from_static("/v1/responses");
-        *request.headers_mut() = headers;
-        request
+        splice.to_vec()
     }
+}
+
+/// Returns a request to the gateway.
+pub(crate) fn post(path: &'static str, body: Vec<u8>, headers: HeaderMap) -> Request<Full<Bytes>> {
+    let mut request = Request::new(Full::new(body.into()));
+    *request.method_mut() = http::Method::POST;
+    *request.uri_mut() = http::Uri::from_static(path);
+    *request.headers_mut() = headers;
+    request
 }
 
 impl Running {
@@ -144,20 +148,22 @@ impl Running {
         }
     }
 
-    /// Answers a request that prepares a response, which no target sees: with an empty output, and an
-    /// id to continue from. It has used no tokens.
-    fn prepared(turn: Turn) -> Self {
+    /// Answers a request that only prepares a response.
+    async fn prepared(
+        turn: Turn,
+        headers: HeaderMap,
+        state: &Arc<GatewayState>,
+        connection: &Arc<ConnectionState>,
+    ) -> Self {
         let mut running = Self::new(turn);
         let (turn, ready) = (&running.turn, &mut running.ready);
-        match responses::Request::read(&turn.text) {
-            Ok(request) => {
-                for event in empty_response(&request) {
+        match warm_up::answer(turn, headers, state, connection).await {
+            Ok(events) => {
+                for event in events {
                     ready.add(event.kind(), event.data().into(), turn);
                 }
             }
-            Err(found) => ready
-                .messages
-                .push_back(event::error(&turn.lane, &found.into())),
+            Err(error) => ready.messages.push_back(event::error(&turn.lane, &error)),
         }
         running
     }
@@ -277,20 +283,6 @@ impl Ready {
             items,
         });
     }
-}
-
-/// Returns the events of a response without output.
-fn empty_response(request: &responses::Request) -> Vec<responses::Event> {
-    let now = clock::unix_seconds();
-    let head = Head {
-        id: wire::id("resp", clock::random_bits()),
-        created_at: now,
-        model: request.model.clone(),
-    };
-    let mut encoder = Encoder::new(head, Echo::of(request));
-    let mut events = Vec::new();
-    encoder.finish(Finish::Completed, Some(Usage::default()), now, &mut events);
-    events
 }
 
 /// True for an event that has a response or a complete item, or whose stream does not name it.
