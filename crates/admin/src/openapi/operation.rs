@@ -52,6 +52,9 @@ impl Operation {
             "tags": [self.tag()],
             "security": self.security(),
         });
+        if self.endpoint == Endpoint::Responses {
+            operation["description"] = WEBSOCKET.into();
+        }
         let parameters = self.parameters();
         if !parameters.is_empty() {
             operation["parameters"] = parameters.into();
@@ -220,3 +223,8 @@ pub(super) const API_KEY: &str = "apiKey";
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const VERSION: &str =
     "Sent by Anthropic clients. The value is ignored; with it, errors have Anthropic's format.";
+/// OpenAPI has no messages of WebSockets.
+const WEBSOCKET: &str = "\
+    A GET request with the handshake of RFC 6455 gets 101 and opens a WebSocket: each message of the client is an event \
+    `response.create` with the members of such a request, and each event of a response is a message. Any other request \
+    for a WebSocket gets 426.";

@@ -45,6 +45,15 @@ fn every_text_protocol_is_described() {
 }
 
 #[test]
+fn the_handshake_of_a_websocket_is_described() {
+    let paths = &document()["paths"];
+    let text = paths["/v1/responses"]["post"]["description"].as_str();
+    let text = text.unwrap();
+    assert!(text.contains("RFC 6455 gets 101 and opens"), "{text}");
+    assert!(paths["/v1/messages"]["post"]["description"].is_null());
+}
+
+#[test]
 fn every_path_is_the_one_of_its_endpoint() {
     let operations = operations(&mut Schemas::default());
     for operation in &operations {
