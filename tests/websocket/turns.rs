@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use simulator::{Protocol, Simulator};
 use testkit::requests::{Question, ask, protocol_name};
 use testkit::websocket::{Socket, message};
-use testkit::{CLIENT_KEY, Config, Gateway};
+use testkit::{CLIENT_KEY, Config, Gateway, await_that};
 
 use crate::GATEWAY;
 
@@ -145,6 +145,33 @@ fn h20_j06_a_refusal_is_an_event() {
     assert_eq!(failed["error"]["code"], "steering_not_supported");
     assert_eq!(simulator.requests().len(), 0);
     socket.turn(&ask(Protocol::Responses, "chat", "Hi.", true));
+}
+
+/// Each response has a line in the log that names the transport, and the handshake has one.
+#[test]
+fn responses_are_logged_with_their_transport() {
+    let (gateway, _simulator) = GATEWAY.with_upstream("");
+    let mut socket = Socket::open(&gateway, CLIENT_KEY);
+    socket.turn(&ask(Protocol::Responses, "chat", "Hi.", true));
+    drop(socket);
+    gateway.ask(
+        Protocol::Responses,
+        &ask(Protocol::Responses, "chat", "Hi.", true),
+    );
+    let expected = [
+        (json!("websocket"), Value::Null),
+        (json!("responses"), json!("websocket")),
+        (json!("responses"), Value::Null),
+    ];
+    await_that("three lines are logged", || {
+        let log = gateway.log.lock().unwrap();
+        let lines = log
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let lines = lines.filter(|line| line["log"] == "access");
+        let found = lines.map(|line| (line["route"].clone(), line["transport"].clone()));
+        found.eq(expected.clone())
+    });
 }
 
 /// Requests that are sent at once over a WebSocket are served one after the other.

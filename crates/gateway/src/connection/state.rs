@@ -72,6 +72,11 @@ impl ConnectionState {
         }
     }
 
+    /// The transport of a request, unless it is plain HTTP.
+    pub(crate) fn transport(&self) -> Option<&'static str> {
+        self.sockets.is_some().then_some("websocket")
+    }
+
     /// Notes that bytes were received.
     pub fn note_bytes(&self) {
         self.mid_request.store(true, Ordering::Relaxed);

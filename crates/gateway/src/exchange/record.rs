@@ -426,6 +426,7 @@ impl Record {
             client_request_id: self.client_id.as_deref(),
             trace_id: trace_id.as_ref().map(Hex::as_str),
             route: self.route,
+            transport: self.connection.transport(),
             key: self.key.as_deref(),
             model: self.model.as_deref(),
             target: served_by.map(|by| by.target.as_str()),

@@ -50,6 +50,8 @@ access_line! {
     optional_text trace_id: Option<&'a str>,
     /// The endpoint, from a closed list.
     text route: &'a str,
+    /// `websocket` for a response over one.
+    optional_text transport: Option<&'a str>,
     /// The name of the key.
     optional_text key: Option<&'a str>,
     /// The client's name of the model.
@@ -203,6 +205,7 @@ mod tests {
         client_request_id: None,
         trace_id: None,
         route: "messages",
+        transport: None,
         key: None,
         model: None,
         target: None,
@@ -249,6 +252,7 @@ mod tests {
         let line = AccessLine {
             client_request_id: Some("mine"),
             trace_id: Some("4bf92f3577b34da6a3ce929d0e0e4736"),
+            transport: Some("websocket"),
             key: Some("a \"key\"\n"),
             model: Some("mödel"),
             target: Some("home"),
@@ -272,7 +276,7 @@ mod tests {
             written(scratch, &line, "2027-01-31T08:09:10.123456789Z"),
             concat!(
                 r#"{"timestamp":"2027-01-31T08:09:10.123456Z","level":"INFO","log":"access","request_id":"req_1","#,
-                r#""client_request_id":"mine","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736","route":"messages","key":"a \"key\"\n","model":"mödel","target":"home","hedge":"spare","#,
+                r#""client_request_id":"mine","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736","route":"messages","transport":"websocket","key":"a \"key\"\n","model":"mödel","target":"home","hedge":"spare","#,
                 r#""upstream_request_id":"x\\1","status":504,"code":"timeout","cause":"no\u0001\u2028answer","stream":true,"#,
                 r#""outcome":"timeout","input_tokens":18446744073709551615,"output_tokens":0,"#,
                 r#""left_out":"audio,image","queued_ms":0.5,"first_event_ms":12.0,"took_ms":1e+21}"#,
@@ -310,7 +314,7 @@ mod tests {
         /// A line by hand has the bytes of the formatter of other events.
         #[test]
         fn p04_handwritten_line_matches_the_formatter(
-            texts in texts::<9>(),
+            texts in texts::<10>(),
             ids in prop::array::uniform::<_, 3>(text()),
             trace_id in prop::option::of(text()),
             status: u16,
@@ -320,11 +324,11 @@ mod tests {
             took_ms in prop::num::f64::ANY,
             times in prop::collection::vec(time(), 1..4),
         ) {
-            let [client_request_id, key, model, target, hedge, upstream_request_id, code, cause, left_out] =
+            let [client_request_id, key, model, target, hedge, upstream_request_id, code, cause, left_out, transport] =
                 texts.each_ref().map(Option::as_deref);
             let [request_id, route, outcome] = ids.each_ref().map(String::as_str);
             let line = AccessLine {
-                request_id, client_request_id, trace_id: trace_id.as_deref(), route, key, model, target, hedge, upstream_request_id, status,
+                request_id, client_request_id, trace_id: trace_id.as_deref(), route, transport, key, model, target, hedge, upstream_request_id, status,
                 code, cause, stream, outcome, left_out, queued_ms, first_event_ms, took_ms,
                 input_tokens: tokens[0],
                 output_tokens: tokens[1],
