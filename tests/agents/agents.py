@@ -56,6 +56,8 @@ class Agent:
     over_websocket: bool = False
     # The status with which it exits after a history has become too long, even if it has gone on.
     overflow_status: int = 0
+    # The file of its home with the models that it has found in the gateway's list, if it asks for it.
+    found_models: str | None = None
 
     @property
     def route(self) -> str:
@@ -89,6 +91,7 @@ def claude(turn: Turn) -> Start:
         "ANTHROPIC_BASE_URL": turn.gateway,
         "ANTHROPIC_AUTH_TOKEN": MESSAGES_KEY,
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY": "1",
     }
 
 
@@ -192,7 +195,16 @@ AGENTS = [
     known_codex("gpt-5.6-sol", "gpt-6.2-astra"),
     known_codex("gpt-6.2-astra", "gpt-5.6-sol"),
     over_websocket(known_codex("gpt-5.6-sol", "gpt-6.2-astra")),
-    Agent("claude-code", "Claude Code", "Messages", "claude", claude),
+    # It shows only models whose ids contain `claude` or `anthropic`.
+    Agent(
+        "claude-code",
+        "Claude Code",
+        "Messages",
+        "claude",
+        claude,
+        models=("claude-coder", "claude-other"),
+        found_models=".claude/cache/gateway-models.json",
+    ),
     known_cline("openai-native", "Responses", TEXT_KEY),
     known_cline("anthropic", "Messages", MESSAGES_KEY),
     known_cline("openai-compatible", "Chat", TEXT_KEY),

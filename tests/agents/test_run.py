@@ -10,7 +10,7 @@ from pathlib import Path
 from agents import AGENTS
 from run import Row, failures, tables
 from scenarios import SCENARIOS, File
-from trial import Passed, Proxy, TrialError, bounded, configuration, requests, said, written
+from trial import Passed, Proxy, TrialError, bounded, configuration, found, requests, said, written
 
 LOG = """\
 {"log":"access","route":"responses","model":"coder","target":"chat","status":200,"outcome":"completed"}
@@ -19,6 +19,7 @@ a line of another kind
 {"log":"access","route":"responses","model":"coder","target":"chat","status":200,"outcome":"completed"}
 """
 CODEX, AIDER = AGENTS[0], AGENTS[-1]
+CLAUDE = next(agent for agent in AGENTS if agent.name == "claude-code")
 WRITE, EDIT, SWITCH, FAILOVER, OVERFLOW = SCENARIOS
 
 
@@ -71,6 +72,19 @@ class Judging(unittest.TestCase):
                 written(files, work)
             (work / "again.txt").write_text("One.\nTwo.\n")
             written(files, work)
+
+    def test_models_have_to_be_found_in_the_list(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            home = Path(name)
+            found(CODEX, WRITE, home)
+            with self.assertRaisesRegex(TrialError, r"^.claude/cache/gateway-models.json: No such file"):
+                found(CLAUDE, WRITE, home)
+            file = home / ".claude/cache/gateway-models.json"
+            file.parent.mkdir(parents=True)
+            file.write_text('{"models":[{"id":"claude-coder","display_name":"claude-coder"}]}')
+            found(CLAUDE, WRITE, home)
+            with self.assertRaisesRegex(TrialError, r"^the agent found the models \['claude-coder'\]$"):
+                found(CLAUDE, SWITCH, home)
 
     def test_results_are_tables_and_failures_are_listed(self) -> None:
         codex = {"write": [Passed(2, None), "exit status: 1", *[Passed(1, None)] * 4], "edit": [Passed(4, 3)] * 3}

@@ -84,6 +84,7 @@ class Trial(NamedTuple):
                 with self._gateway(config, log) as gateway:
                     self._finish(gateway, scenario, work, output)
                 written([file for turn in scenario.turns for file in turn], work)
+                found(self.agent, scenario, self._home)
                 thoughts = said(self.agent, scenario, _text(output))
                 return Passed(requests(self.agent, scenario, upstreams, _text(log)), thoughts)
             except TrialError as failure:
@@ -195,6 +196,19 @@ def written(files: list[File], work: Path) -> None:
         # Some patches leave the last line without its end.
         if text.removesuffix(b"\n") != "\n".join(file.lines).encode():
             raise TrialError(f"{file.name} contains {text.decode(errors='replace')!r}")
+
+
+def found(agent: Agent, scenario: Scenario, home: Path) -> None:
+    """Fails if an agent that asks for the gateway's list of models has not kept the models of the scenario."""
+    if agent.found_models is None:
+        return
+    try:
+        models = json.loads((home / agent.found_models).read_bytes())["models"]
+    except OSError as error:
+        raise TrialError(f"{agent.found_models}: {error.strerror}") from error
+    ids = sorted(model["id"] for model in models)
+    if ids != sorted(agent.models[: len(scenario.turns)]):
+        raise TrialError(f"the agent found the models {ids}")
 
 
 def said(agent: Agent, scenario: Scenario, output: str) -> int | None:
