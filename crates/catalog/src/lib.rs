@@ -4,6 +4,7 @@ mod catalog;
 mod facts;
 mod list;
 mod model;
+pub mod upstream_list;
 
 pub use catalog::{Catalog, DEFAULT_IMAGE_MODEL};
 pub use facts::{Capability, Facts, Modality};

@@ -5,3 +5,4 @@
 mod facts;
 mod list;
 mod models;
+mod upstream_list;
