@@ -12,8 +12,8 @@ pub mod revocation;
 // A bound that several keys share.
 pub mod shared_bound;
 
-// When a key of an upstream is read again.
-pub mod key_schedule;
+// When a key of an upstream, or the list of its models, is read again.
+pub mod refresh_schedule;
 
 // The order in which targets are tried.
 mod target_order;

@@ -22,7 +22,7 @@ use vendor::Protocol as Outbound;
 use vendor::envelope::{Envelope, SealGroup};
 
 pub use self::hedge::Hedge;
-use crate::key_schedule::KeySchedule;
+use crate::refresh_schedule::RefreshSchedule;
 use crate::target_order::{self, Candidate};
 use crate::{affinity, clock};
 
@@ -72,7 +72,7 @@ pub struct UpstreamTarget {
     /// Wraps the seals of reasoning and of calls for clients of another protocol.
     pub envelope: Envelope,
     /// The refreshes of its key, if a command prints it.
-    pub key_schedule: Option<KeySchedule>,
+    pub key_schedule: Option<RefreshSchedule>,
     options: Options,
 }
 
@@ -352,7 +352,7 @@ impl UpstreamTarget {
         let options = config.options(credential)?;
         // The options include the key, which may have changed behind the same name.
         if let Some(same) = same.filter(|same| same.options == options) {
-            same.key_schedule.iter().for_each(KeySchedule::request);
+            same.key_schedule.iter().for_each(RefreshSchedule::request);
             return Ok(Arc::clone(same));
         }
         let upstream = Upstream::with_network(&before.network, options.clone())
@@ -361,7 +361,7 @@ impl UpstreamTarget {
             config: config.clone(),
             key_schedule: config
                 .refresh()
-                .map(|interval| KeySchedule::new(interval, is_stale)),
+                .map(|interval| RefreshSchedule::new(interval, is_stale)),
             options,
             upstream,
             envelope: Envelope::new(&config.secret()),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use policy::Policies;
-use policy::key_schedule::KeySchedule;
+use policy::refresh_schedule::RefreshSchedule;
 use policy::targets::UpstreamTarget;
 use telemetry::metrics::Metrics;
 use tokio::task::spawn_blocking;
@@ -16,7 +16,11 @@ pub(super) async fn run(policies: Arc<Policies>, metrics: Arc<Metrics>) {
     loop {
         sleep(POLL_INTERVAL).await;
         for server in policies.current().routes.upstreams() {
-            if server.key_schedule.as_ref().is_some_and(KeySchedule::start) {
+            if server
+                .key_schedule
+                .as_ref()
+                .is_some_and(RefreshSchedule::start)
+            {
                 tokio::spawn(refresh(Arc::clone(server), Arc::clone(&metrics)));
             }
         }

@@ -1,27 +1,28 @@
-//! The times at which the API key of an upstream is refreshed that a command prints.
+//! The times at which something of an upstream is refreshed in the background: the API key that a
+//! command prints, or the list of its models.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The times at which the key of an upstream is refreshed.
-pub struct KeySchedule {
+/// The times at which a value is refreshed.
+pub struct RefreshSchedule {
     interval: Duration,
     times: Mutex<Times>,
 }
 
 struct Times {
-    /// `None` while the command runs.
+    /// `None` while it is refreshed.
     due: Option<Instant>,
-    /// True if the key is wanted again as soon as the command has ended.
+    /// True if it is wanted again as soon as that has ended.
     wanted: bool,
     /// The last time at which a rejected key was refreshed early.
     rejected: Option<Instant>,
 }
 
-impl KeySchedule {
-    /// The refresh of a key that was read just now, or that is `stale`.
+impl RefreshSchedule {
+    /// The refreshes of a value that was read just now, or that is `stale`.
     pub fn new(interval: Duration, stale: bool) -> Self {
         let now = Instant::now();
         let due = Some(if stale { now } else { now + interval });
@@ -35,7 +36,7 @@ impl KeySchedule {
         }
     }
 
-    /// Refreshes the key soon.
+    /// Refreshes the value soon.
     pub fn request(&self) {
         self.times().request();
     }
@@ -54,7 +55,7 @@ impl KeySchedule {
         }
     }
 
-    /// Returns true if the command has to be run now; it is due again once it has `ended`.
+    /// Returns true if the value has to be read now; it is due again once that has `ended`.
     pub fn start(&self) -> bool {
         let mut times = self.times();
         let is_due = times.due.is_some_and(|due| due <= Instant::now());
@@ -64,12 +65,12 @@ impl KeySchedule {
         is_due
     }
 
-    /// The command has ended, with a key or without.
-    pub fn ended(&self, has_key: bool) {
+    /// The refresh has ended, with a value or without.
+    pub fn ended(&self, has_value: bool) {
         let mut times = self.times();
         let delay = match () {
             () if std::mem::take(&mut times.wanted) => Duration::ZERO,
-            () if has_key => self.interval,
+            () if has_value => self.interval,
             () => self.interval.min(RETRY),
         };
         times.due = Some(Instant::now() + delay);
@@ -90,7 +91,7 @@ impl Times {
     }
 }
 
-/// The longest delay after a command that has failed.
+/// The longest delay after a failure.
 const RETRY: Duration = Duration::from_secs(60);
 /// The minimum time between two refreshes of rejected keys.
 const MIN_BETWEEN_REJECTED: Duration = Duration::from_secs(60);
@@ -105,7 +106,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_key_is_due_after_its_interval() {
-        let schedule = KeySchedule::new(INTERVAL, false);
+        let schedule = RefreshSchedule::new(INTERVAL, false);
         assert!(!schedule.start());
         advance(INTERVAL).await;
         assert!(schedule.start());
@@ -123,7 +124,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_rejected_key_is_due_at_once_but_once_a_minute() {
-        let schedule = KeySchedule::new(INTERVAL, false);
+        let schedule = RefreshSchedule::new(INTERVAL, false);
         schedule.rejected();
         assert!(schedule.start());
         schedule.rejected();
