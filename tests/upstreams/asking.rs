@@ -20,7 +20,7 @@ fn output(command: &mut Command) -> (bool, String, String) {
 }
 
 /// The output of `check` with this configuration and these arguments.
-fn check(config: &Config, arguments: &[&str]) -> (bool, String, String) {
+pub(crate) fn check(config: &Config, arguments: &[&str]) -> (bool, String, String) {
     let key = GATEWAY.file("upstream.key", UPSTREAM_KEY);
     let file = GATEWAY.file("sluicegate.toml", &config.text(&key.0));
     let mut command = GATEWAY.command();

@@ -7,7 +7,7 @@
 //! requests, `members` those that choose another model, `errors` the tables of errors, `patterns`
 //! keys for some models, `explained` the explanations of requests, `any_name` models for all names, `first_content` slow targets, `affinity` conversations that stay at
 //! their target, `asking` the output of `check --ask`, `counting` token counts, `usage` and `timing` metrics and log,
-//! `incidents` the messages of the log, `kept` responses that clients refer to, `allowed` the
+//! `incidents` the messages of the log, `model_lists` the facts in lists of upstreams, `kept` responses that clients refer to, `allowed` the
 //! allowed fields of models, `stateful` responses that upstreams keep, `hosted_tools` the output of
 //! hosted tools, `stop_sequences` answers that the gateway ends, `traces` the spans of requests, `settings` the settings of an upstream, `presets` the settings of vendors,
 //! `vendor_rules` the rules of vendors, `strict_vendors` servers that refuse what the real ones do, `quotas`
@@ -37,6 +37,7 @@ mod incidents;
 mod kept;
 mod matrix;
 mod members;
+mod model_lists;
 mod patterns;
 mod pictures;
 mod presets;

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 use wire::{ApiError, Code, ErrorKind};
 
-use crate::{Family, Model, Protocol};
+use crate::{Facts, Family, Model, Protocol};
 
 /// The catalog of a gateway's models: newest first, and then the patterns, longest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +77,17 @@ impl Catalog {
         let longest_first = |model: &Model| model.prefix().map(|prefix| Reverse(prefix.len()));
         models.sort_by_key(|model| (longest_first(model), Reverse(model.created)));
         Ok(Self(models))
+    }
+
+    /// Returns the same models with other facts.
+    #[must_use]
+    pub fn with_facts(&self, facts: impl Fn(&Model) -> Facts) -> Self {
+        let models = self.iter().map(|model| {
+            let mut changed = model.clone();
+            changed.facts = facts(model);
+            changed
+        });
+        Self(models.collect())
     }
 
     /// Iterates over the models, newest first, and then over the patterns, longest first.

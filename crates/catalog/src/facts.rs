@@ -87,17 +87,37 @@ impl Facts {
     /// among them, because most models have none.
     #[must_use]
     pub fn unknown(&self) -> Vec<&'static str> {
-        let known = [
+        let unknown = self.names().into_iter().filter(|(_, is_known)| !is_known);
+        unknown
+            .map(|(name, _)| name)
+            .filter(|name| !DATES.contains(name))
+            .collect()
+    }
+
+    /// Returns the names of the facts that are known.
+    #[must_use]
+    pub fn known(&self) -> Vec<&'static str> {
+        let known = self.names().into_iter().filter(|(_, is_known)| *is_known);
+        known.map(|(name, _)| name).collect()
+    }
+
+    /// Returns the name of each fact, and true if it is known.
+    fn names(&self) -> [(&'static str, bool); 7] {
+        let [deprecated_at, retires_at] = DATES;
+        [
             ("max_input_tokens", self.max_input_tokens.is_some()),
             ("max_output_tokens", self.max_output_tokens.is_some()),
             ("input_modalities", self.input_modalities.is_some()),
             ("output_modalities", self.output_modalities.is_some()),
             ("capabilities", self.capabilities.is_some()),
-        ];
-        let unknown = known.into_iter().filter(|(_, is_known)| !is_known);
-        unknown.map(|(name, _)| name).collect()
+            (deprecated_at, self.deprecated_at.is_some()),
+            (retires_at, self.retires_at.is_some()),
+        ]
     }
 }
+
+/// The names of the dates.
+const DATES: [&str; 2] = ["deprecated_at", "retires_at"];
 
 fn common<T: Ord + Copy>(
     one: Option<&BTreeSet<T>>,

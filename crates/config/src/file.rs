@@ -259,37 +259,18 @@ impl Config {
         rules(&self.quotas).map_err(ConfigError::new)
     }
 
-    /// Returns its models with their facts, or the ten built-in ones.
+    /// Returns its models with the facts of their entries, else of their names, or the ten built-in ones.
     pub fn catalog(&self) -> Result<Catalog, ConfigError> {
         let Some(models) = &self.models else {
             return Ok(Catalog::builtin());
         };
         let models = models.iter().map(|entry| {
             let mut model = entry.model.clone();
-            model.facts = self.facts_of_model(entry);
+            let named = self.facts.get(&model.id).cloned();
+            model.facts = model.facts.or(&named.unwrap_or_default());
             model
         });
         Catalog::new(models.collect()).map_err(ConfigError::new)
-    }
-
-    /// Returns the facts of a model: its own ones, else the facts of its name, and else the
-    /// facts that hold for each of its targets.
-    fn facts_of_model(&self, entry: &ModelEntry) -> Facts {
-        let of_target = |target| self.facts_of_target(&entry.model, target);
-        let mut targets = entry.targets.iter().map(of_target);
-        let first = targets.next().unwrap_or_default();
-        let of_targets = targets.fold(first, |either, facts| either.of_either(&facts));
-        let named = self.facts.get(&entry.model.id).cloned();
-        let own = entry.model.facts.clone();
-        own.or(&named.unwrap_or_default()).or(&of_targets)
-    }
-
-    /// Returns the facts of a model at one of its targets, by the name that it has there. They are
-    /// unknown at an embedded engine.
-    pub fn facts_of_target(&self, model: &Model, target: &Target) -> Facts {
-        let name = target.model.as_ref().unwrap_or(&model.id);
-        let facts = target.upstream.as_ref().and_then(|_| self.facts.get(name));
-        facts.cloned().unwrap_or_default()
     }
 }
 
@@ -328,22 +309,14 @@ mod tests {
     }
 
     #[test]
-    fn facts_come_from_the_model_its_name_and_its_targets() {
+    fn facts_come_from_the_entry_of_the_model_and_from_its_name() {
         let text = r#"
             [facts.named]
             max_input_tokens = 100000
             max_output_tokens = 4000
 
             [facts.small]
-            max_input_tokens = 8192
-            max_output_tokens = 2048
             capabilities = ["tools", "thinking"]
-            retires_at = "2027-01-01T00:00:00Z"
-
-            [facts.large]
-            max_input_tokens = 32768
-            capabilities = ["structured_outputs", "tools"]
-            retires_at = "2026-12-01T00:00:00Z"
 
             [[models]]
             id = "named"
@@ -351,31 +324,13 @@ mod tests {
             protocols = ["chat"]
             facts = { max_output_tokens = 1000 }
             targets = [{ upstream = "u", model = "small" }]
-
-            [[models]]
-            id = "either"
-            family = "text"
-            protocols = ["chat"]
-            targets = [{ upstream = "u", model = "large" }, { upstream = "v", model = "small" }]
-
-            [[models]]
-            id = "perhaps"
-            family = "text"
-            protocols = ["chat"]
-            targets = [{ upstream = "u", model = "large" }, { engine = "local" }]
         "#;
         let catalog = Config::parse(text).unwrap().catalog().unwrap();
-        let facts = |id: &str| toml::to_string(&catalog.find(id).unwrap().facts).unwrap();
+        let facts = &catalog.find("named").unwrap().facts;
         assert_eq!(
-            facts("named"),
-            "max_input_tokens = 100000\nmax_output_tokens = 1000\n\
-             capabilities = [\"tools\", \"thinking\"]\nretires_at = \"2027-01-01T00:00:00Z\"\n"
+            toml::to_string(facts).unwrap(),
+            "max_input_tokens = 100000\nmax_output_tokens = 1000\n"
         );
-        assert_eq!(
-            facts("either"),
-            "max_input_tokens = 8192\ncapabilities = [\"tools\"]\nretires_at = \"2026-12-01T00:00:00Z\"\n"
-        );
-        assert_eq!(facts("perhaps"), "retires_at = \"2026-12-01T00:00:00Z\"\n");
     }
 
     #[test]

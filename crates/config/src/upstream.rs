@@ -108,6 +108,10 @@ pub struct Upstream {
     /// True if it gets the ids of traces, in the header `traceparent`. Default false.
     #[serde(default)]
     pub trace: bool,
+    /// The URL of the list of its models, relative to the base URL and on the same host, from which facts
+    /// of its models come. Absent: they come from the configuration only.
+    #[schemars(example = &"models")]
+    model_list: Option<String>,
     /// The form in which image edits are sent to it.
     #[serde(default)]
     pub edits: EditForm,
@@ -307,6 +311,29 @@ impl Upstream {
         options.websocket = self.websocket;
         options.roots = roots;
         Ok(options)
+    }
+
+    /// Returns the options of the client that reads the list of its models, if it has one. `options` are
+    /// the options for its requests.
+    pub fn model_list_options(&self, options: &Options) -> Result<Option<Options>, String> {
+        let Some(list) = &self.model_list else {
+            return Ok(None);
+        };
+        let mut base = options.base_url.clone();
+        base.set_path(&format!("{}/", base.path().trim_end_matches('/')));
+        let url = base
+            .join(list)
+            .map_err(|error| format!("model_list: '{list}': {error}"))?;
+        // The list is read with the key.
+        if url.origin() != base.origin() {
+            return Err(format!(
+                "model_list: '{url}' is not on the host of the base URL"
+            ));
+        }
+        let mut options = options.clone();
+        options.base_url = url;
+        options.fallback_base_url = None;
+        Ok(Some(options))
     }
 
     /// The secret from which the keys of signature envelopes are derived. Gateways that share the

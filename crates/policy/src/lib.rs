@@ -15,6 +15,9 @@ pub mod shared_bound;
 // When a key of an upstream, or the list of its models, is read again.
 pub mod refresh_schedule;
 
+// The facts of models in the list of an upstream.
+pub mod model_list;
+
 // The order in which targets are tried.
 mod target_order;
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use accounting::LiveKeys;
 use auth::{Entry, RingErrors};
-use catalog::{Catalog, Family};
+use catalog::{Catalog, Facts, Family, Model};
 use config::quota::QuotaRule;
 use config::{Config, ConfigError};
 use tokio::sync::Notify;
@@ -19,7 +19,7 @@ use crate::lifecycle::Lifecycle;
 use crate::limit::{Limiter, Quotas};
 use crate::policy_keys::{PolicyKeys, StoredKeys};
 use crate::prices::Prices;
-use crate::targets::Routes;
+use crate::targets::{Routes, Target};
 
 /// The keys and their quotas, the models and their targets.
 pub struct Policy {
@@ -100,6 +100,20 @@ impl Policy {
             catalog: Arc::clone(&self.catalog),
             routes: Arc::clone(&self.routes),
         })
+    }
+
+    /// Returns the facts of a model: of the configuration for the model, else those on which clients can rely
+    /// whichever of its targets answers.
+    pub fn facts(&self, model: &Model) -> Facts {
+        let targets = self.routes.configured(model);
+        let of_either = |one: Facts, other| one.of_either(&other);
+        let of_targets = targets.iter().map(Target::facts).reduce(of_either);
+        model.facts.clone().or(&of_targets.unwrap_or_default())
+    }
+
+    /// Returns the models with their facts.
+    pub fn catalog_with_facts(&self) -> Catalog {
+        self.catalog.with_facts(|model| self.facts(model))
     }
 
     /// Returns the rules by which a request to count tokens for the model of this name is validated. They
@@ -228,4 +242,63 @@ pub struct Embedded {
     pub text: bool,
     /// True if the image engine was loaded.
     pub images: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_come_from_the_targets_unless_the_model_has_them() {
+        let text = r#"
+            [facts.small]
+            max_input_tokens = 8192
+            max_output_tokens = 2048
+            capabilities = ["tools", "thinking"]
+            retires_at = "2027-01-01T00:00:00Z"
+
+            [facts.large]
+            max_input_tokens = 32768
+            capabilities = ["structured_outputs", "tools"]
+            retires_at = "2026-12-01T00:00:00Z"
+
+            [[upstreams]]
+            name = "u"
+            protocol = "chat"
+            base_url = "http://127.0.0.1:1/v1"
+
+            [[models]]
+            id = "named"
+            family = "text"
+            protocols = ["chat"]
+            facts = { max_output_tokens = 1000 }
+            targets = [{ upstream = "u", model = "small" }]
+
+            [[models]]
+            id = "either"
+            family = "text"
+            protocols = ["chat"]
+            targets = [{ upstream = "u", model = "large" }, { upstream = "u", model = "small" }]
+
+            [[models]]
+            id = "perhaps"
+            family = "text"
+            protocols = ["chat"]
+            targets = [{ upstream = "u", model = "large" }, { engine = "local" }]
+        "#;
+        let config = Config::parse(text).unwrap();
+        let (policy, _) = Policy::read(&config, false, Network::default()).unwrap();
+        let catalog = policy.catalog_with_facts();
+        let facts = |id: &str| toml::to_string(&catalog.find(id).unwrap().facts).unwrap();
+        assert_eq!(
+            facts("named"),
+            "max_input_tokens = 8192\nmax_output_tokens = 1000\n\
+             capabilities = [\"tools\", \"thinking\"]\nretires_at = \"2027-01-01T00:00:00Z\"\n"
+        );
+        assert_eq!(
+            facts("either"),
+            "max_input_tokens = 8192\ncapabilities = [\"tools\"]\nretires_at = \"2026-12-01T00:00:00Z\"\n"
+        );
+        assert_eq!(facts("perhaps"), "retires_at = \"2026-12-01T00:00:00Z\"\n");
+    }
 }

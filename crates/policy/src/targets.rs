@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use catalog::{Catalog, Family, Model};
+use catalog::{Catalog, Facts, Family, Model};
 use config::upstream::{CountTokens, Protocol};
 use config::{Config, ConfigError};
 use engine::EngineError;
@@ -17,11 +17,14 @@ use http::StatusCode;
 use relay::seals::Openable;
 use tokio::time::Instant;
 use translate::outbound::encode::Settings;
-use upstream::{Circuit, Credential, Effort, Incoming, Network, Options, Outgoing, Upstream};
+use upstream::{
+    Circuit, Credential, Effort, Incoming, Network, Options, OptionsError, Outgoing, Upstream,
+};
 use vendor::Protocol as Outbound;
 use vendor::envelope::{Envelope, SealGroup};
 
 pub use self::hedge::Hedge;
+use crate::model_list::ModelList;
 use crate::refresh_schedule::RefreshSchedule;
 use crate::target_order::{self, Candidate};
 use crate::{affinity, clock};
@@ -50,8 +53,16 @@ pub struct Target {
     pub hedge: Option<Arc<Hedge>>,
     /// Its place among the targets of its model.
     pub place: usize,
-    /// The tokens of the longest prompt that it takes, if that is known.
-    pub window: Option<u64>,
+    /// The facts of its model; `None` at an embedded engine.
+    facts: Option<Arc<TargetFacts>>,
+}
+
+/// The facts of the model of a target.
+struct TargetFacts {
+    /// The name of the model at the upstream.
+    name: String,
+    /// The facts under this name in the configuration.
+    configured: Facts,
 }
 
 /// The engine or upstream that serves a target.
@@ -73,6 +84,8 @@ pub struct UpstreamTarget {
     pub envelope: Envelope,
     /// The refreshes of its key, if a command prints it.
     pub key_schedule: Option<RefreshSchedule>,
+    /// The list of its models, if facts come from it.
+    pub model_list: Option<ModelList>,
     options: Options,
 }
 
@@ -287,14 +300,51 @@ impl Target {
         first_content_timeout: None,
         hedge: None,
         place: 0,
-        window: None,
+        facts: None,
     };
+
+    /// A target of no particular model.
+    pub fn at(server: &Arc<UpstreamTarget>) -> Self {
+        Self {
+            backend: Backend::Upstream(Arc::clone(server)),
+            ..Self::EMBEDDED
+        }
+    }
 
     /// False if this target is known to have no larger window than `other`, which has
     /// refused a prompt as too long for its context of `limit` tokens.
     pub fn may_be_larger(&self, other: &Self, limit: Option<u64>) -> bool {
-        let refused = other.window.or(limit);
-        !matches!((self.window, refused), (Some(own), Some(refused)) if own <= refused)
+        let refused = other.window().or(limit);
+        !matches!((self.window(), refused), (Some(own), Some(refused)) if own <= refused)
+    }
+
+    /// The tokens of the longest prompt that it takes, if that is known.
+    fn window(&self) -> Option<u64> {
+        self.facts().max_input_tokens.map(u64::from)
+    }
+
+    /// The facts of its model: of the configuration, else of the list of its upstream.
+    pub fn facts(&self) -> Facts {
+        let configured = self.configured_facts().map(|(_, facts)| facts.clone());
+        let listed = self.listed_facts().unwrap_or_default();
+        configured.unwrap_or_default().or(&listed)
+    }
+
+    /// The name of its model at its upstream, and the facts under this name in the configuration.
+    pub fn configured_facts(&self) -> Option<(&str, &Facts)> {
+        let facts = self.facts.as_ref()?;
+        Some((&facts.name, &facts.configured))
+    }
+
+    /// The facts of its model in the list of its upstream, if there is one and it was read.
+    pub fn listed_facts(&self) -> Option<Facts> {
+        let Backend::Upstream(server) = &self.backend else {
+            return None;
+        };
+        server
+            .model_list
+            .as_ref()?
+            .facts(&self.facts.as_ref()?.name)
     }
 
     /// True if a request can be sent to it at once: it is an upstream, and its circuit breaker is closed.
@@ -352,20 +402,44 @@ impl UpstreamTarget {
         let options = config.options(credential)?;
         // The options include the key, which may have changed behind the same name.
         if let Some(same) = same.filter(|same| same.options == options) {
-            same.key_schedule.iter().for_each(RefreshSchedule::request);
+            same.request_refreshes();
             return Ok(Arc::clone(same));
         }
-        let upstream = Upstream::with_network(&before.network, options.clone())
-            .map_err(|error| vec![error.to_string()])?;
+        let unusable = |error: OptionsError| vec![error.to_string()];
+        let upstream =
+            Upstream::with_network(&before.network, options.clone()).map_err(unusable)?;
+        let model_list = config
+            .model_list_options(&options)
+            .map_err(|error| vec![error])?;
+        let model_list = model_list.map(|options| ModelList::new(&before.network, options));
         Ok(Arc::new(Self {
             config: config.clone(),
             key_schedule: config
                 .refresh()
                 .map(|interval| RefreshSchedule::new(interval, is_stale)),
+            model_list: model_list.transpose().map_err(unusable)?,
             options,
             upstream,
             envelope: Envelope::new(&config.secret()),
         }))
+    }
+
+    /// Refreshes its key and the list of its models soon.
+    fn request_refreshes(&self) {
+        let schedules = [
+            self.key_schedule.as_ref(),
+            self.model_list.as_ref().map(|list| &list.schedule),
+        ];
+        let schedules = schedules.into_iter().flatten();
+        schedules.for_each(RefreshSchedule::request);
+    }
+
+    /// Replaces its API key, which requests carry from now on.
+    pub fn replace_credential(&self, credential: Credential) {
+        if let Some(list) = &self.model_list {
+            list.replace_credential(credential.clone());
+        }
+        self.upstream.replace_credential(credential);
     }
 
     /// Returns the seals that it can open. `first` is the account of the request's first target: this one, if

@@ -263,8 +263,15 @@ fn check(source: &Source, ask: bool, models: &[String]) -> Result<(), ConfigErro
     // The settings of exports are right if exporters can be made of them.
     start::exporters(&config, &network)?;
     let (policy, _) = Policy::read_with(&config, from_file, network, stores.keys)?;
+    let mut lists = check::lists::unread(&policy);
+    if ask {
+        block_on(async {
+            lists = check::lists::read(&policy).await;
+            Ok(())
+        })?;
+    }
     let report = check::report(&config, &policy);
-    print!("{report}{certificates}{}", stores.report);
+    print!("{report}{lists}{certificates}{}", stores.report);
     if ask {
         block_on(probe::targets(&config, &policy, models))?;
     }

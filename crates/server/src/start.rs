@@ -2,7 +2,7 @@
 
 mod banner;
 pub(crate) mod certificates;
-mod key_refresh;
+mod refresh;
 mod reload;
 mod sockets;
 
@@ -206,7 +206,7 @@ async fn start_tasks(
         };
         tasks.spawn(reload::watch_files(path, hangup, running));
     }
-    tasks.spawn(key_refresh::run(policies, metrics));
+    tasks.spawn(refresh::run(policies, metrics));
     Ok(tasks)
 }
 

@@ -184,6 +184,55 @@ fn the_url_of_a_proxy_is_checked() {
 }
 
 #[test]
+fn the_list_of_models_is_on_the_host_of_the_base_url() {
+    let list = |settings: &str| {
+        let settings = format!("name = \"u\"\nprotocol = \"chat\"\n{settings}");
+        let mut upstream: Upstream = toml::from_str(&settings).unwrap();
+        upstream.complete().unwrap();
+        let options = upstream.options(Ok(None)).unwrap();
+        let list = upstream.model_list_options(&options)?;
+        Ok::<_, String>(list.map(|options| options.base_url.to_string()))
+    };
+    let base = "base_url = \"http://127.0.0.1:1234/v1\"\n";
+    for (settings, url) in [
+        ("", None),
+        (
+            "model_list = \"models\"",
+            Some("http://127.0.0.1:1234/v1/models"),
+        ),
+        (
+            "model_list = \"models?limit=1000\"",
+            Some("http://127.0.0.1:1234/v1/models?limit=1000"),
+        ),
+        // https://lmstudio.ai/docs/developer/rest/endpoints
+        (
+            "model_list = \"/api/v0/models\"",
+            Some("http://127.0.0.1:1234/api/v0/models"),
+        ),
+        (
+            "model_list = \"models\"\nquirks = { path_prefix = \"/openai\" }",
+            Some("http://127.0.0.1:1234/v1/openai/models"),
+        ),
+    ] {
+        assert_eq!(list(&format!("{base}{settings}")).unwrap().as_deref(), url);
+    }
+    for (other, problem) in [
+        (
+            "http://127.0.0.1:1235/models",
+            "model_list: 'http://127.0.0.1:1235/models' is not on the host of the base URL",
+        ),
+        (
+            "//evil.example/models",
+            "model_list: 'http://evil.example/models' is not on the host of the base URL",
+        ),
+        ("http://[", "model_list: 'http://[': invalid IPv6 address"),
+    ] {
+        let found = list(&format!("{base}model_list = \"{other}\""));
+        assert_eq!(found.unwrap_err(), problem);
+    }
+}
+
+#[test]
 fn settings_missing_from_the_preset_are_required() {
     for (settings, problem) in [
         (

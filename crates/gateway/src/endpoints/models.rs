@@ -17,7 +17,7 @@ pub(crate) fn list(
     query: &str,
     style: Style,
 ) -> Result<Response<ReplyBody>, Refusal> {
-    let catalog = &caller.policy.catalog;
+    let catalog = caller.policy.catalog_with_facts();
     let list = page(query).and_then(|page| catalog.list(&page, |model| may_see(caller, model)));
     json(&list.map_err(|found| invalid(found, style))?)
 }
@@ -32,7 +32,7 @@ pub(crate) fn retrieve(
         Style::Messages => Protocol::Messages,
         Style::OpenAi => Protocol::Responses,
     };
-    let catalog = &caller.policy.catalog;
+    let catalog = caller.policy.catalog_with_facts();
     json(&catalog.retrieve(id, protocol, |model| may_see(caller, model))?)
 }
 

@@ -7,7 +7,7 @@ use catalog::{Family, Model};
 use config::upstream::EngineName;
 use config::{Config, ModelEntry};
 
-use super::{Backend, Target, UpstreamTarget};
+use super::{Backend, Target, TargetFacts, UpstreamTarget};
 
 type Upstreams = BTreeMap<String, Arc<UpstreamTarget>>;
 
@@ -33,10 +33,7 @@ pub(super) fn targets(
                     first_content_timeout: target.first_content_timeout,
                     hedge: None,
                     place: targets.len(),
-                    window: config
-                        .facts_of_target(model, target)
-                        .max_input_tokens
-                        .map(u64::from),
+                    facts: facts(config, model, target),
                 }),
                 Ok(None) => {}
                 Err(problem) => {
@@ -51,6 +48,20 @@ pub(super) fn targets(
         }
     }
     resolved
+}
+
+/// Returns the facts of a model at a target, by the name that it has there.
+fn facts(
+    config: &Config,
+    model: &Model,
+    target: &config::upstream::Target,
+) -> Option<Arc<TargetFacts>> {
+    target.upstream.as_ref()?;
+    let name = target.model.as_ref().unwrap_or(&model.id);
+    Some(Arc::new(TargetFacts {
+        name: name.clone(),
+        configured: config.facts.get(name).cloned().unwrap_or_default(),
+    }))
 }
 
 /// Returns the engine or upstream that a target refers to. `None` if its upstream is invalid,

@@ -2,12 +2,14 @@
 
 pub(crate) mod certificates;
 mod coverage;
+mod fact_sources;
+pub(crate) mod lists;
 pub(crate) mod stores;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use catalog::{Family, Model};
+use catalog::{Catalog, Family, Model};
 use config::Config;
 use policy::Policy;
 use policy::targets::{Backend, Routes, Target};
@@ -64,7 +66,7 @@ fn write(out: &mut String, config: &Config, policy: &Policy) -> std::fmt::Result
         }
     }
     for model in policy.catalog.iter() {
-        write_model(out, model, &policy.routes)?;
+        write_model(out, config, model, &policy.routes)?;
     }
     for upstream in &config.upstreams {
         if let Some(preset) = &upstream.preset {
@@ -82,7 +84,7 @@ fn write(out: &mut String, config: &Config, policy: &Policy) -> std::fmt::Result
     for gap in coverage::gaps(config, policy) {
         writeln!(out, "note: {gap}")?;
     }
-    if let Some(unknown) = unknown_facts(config, policy) {
+    if let Some(unknown) = unknown_facts(config, &policy.catalog_with_facts()) {
         writeln!(out, "note: clients cannot see {unknown}")?;
     }
     for name in policy.routes.unused(&policy.catalog) {
@@ -93,11 +95,11 @@ fn write(out: &mut String, config: &Config, policy: &Policy) -> std::fmt::Result
 
 /// Names the facts that clients ask for and that are unknown, and the text models that lack each one.
 /// The built-in models and patterns are left out.
-fn unknown_facts(config: &Config, policy: &Policy) -> Option<String> {
+fn unknown_facts(config: &Config, catalog: &Catalog) -> Option<String> {
     config.models.as_ref()?;
     let is_text = |model: &&Model| model.family != Family::Images && model.prefix().is_none();
     let mut models = BTreeMap::<_, Vec<_>>::new();
-    for model in policy.catalog.iter().filter(is_text) {
+    for model in catalog.iter().filter(is_text) {
         let unknown = model.facts.unknown();
         if !unknown.is_empty() {
             models.entry(unknown).or_default().push(model.id.as_str());
@@ -127,11 +129,19 @@ fn caps(caps: &Caps) -> String {
     counts.chain(budget).collect::<Vec<_>>().join(", ")
 }
 
-fn write_model(out: &mut String, model: &Model, routes: &Routes) -> std::fmt::Result {
+fn write_model(
+    out: &mut String,
+    config: &Config,
+    model: &Model,
+    routes: &Routes,
+) -> std::fmt::Result {
     writeln!(out, "\n{}", model.id)?;
     if !model.allow.is_empty() {
         let words: Vec<_> = model.allow.iter().map(|word| word.as_str()).collect();
         writeln!(out, "  allowed: {}", words.join(", "))?;
+    }
+    if let Some(facts) = fact_sources::of_model(config, model) {
+        writeln!(out, "  facts: {facts}")?;
     }
     let targets = routes.configured(model);
     if targets.is_empty() {
@@ -173,6 +183,9 @@ fn write_target(
         config.name,
         config.describe()
     )?;
+    if let Some(facts) = fact_sources::of_target(target) {
+        writeln!(out, "     facts: {facts}")?;
+    }
     let translated = format!("translated to {}", config.protocol().as_str());
     for (handling, is_relayed) in [("relayed", true), (translated.as_str(), false)] {
         let paths = paths(model, |protocol| {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use engine::EngineError;
 use http::{HeaderMap, Method, Response, StatusCode};
 use policy::limit::Reserved;
-use policy::targets::{Backend, Target, UpstreamTarget};
+use policy::targets::{Target, UpstreamTarget};
 use upstream::{Effort, Outgoing, ResponseMeta};
 use wire::Splice;
 
@@ -137,10 +137,7 @@ fn failure(
     meta: &ResponseMeta,
 ) -> Refusal {
     let failure = TargetFailure::of(error).without_key(&server.upstream);
-    let target = Target {
-        backend: Backend::Upstream(Arc::clone(server)),
-        ..Target::EMBEDDED
-    };
+    let target = Target::at(server);
     attempt::report_failure(caller.state, &target, &failure.refusal, meta);
     *failure.refusal
 }

@@ -1,5 +1,5 @@
-//! Refreshes the API keys of upstreams that commands print, in the background. Until a new key is
-//! there, requests carry the old one.
+//! Refreshes the API keys of upstreams that commands print and the lists of their models, in the
+//! background. Until a new key or list is there, requests use the old one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use telemetry::metrics::Metrics;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
-/// Refreshes the keys of the current policy when they are due, forever.
+/// Refreshes the keys and the lists of the current policy when they are due, forever.
 pub(super) async fn run(policies: Arc<Policies>, metrics: Arc<Metrics>) {
     loop {
         sleep(POLL_INTERVAL).await;
@@ -21,18 +21,22 @@ pub(super) async fn run(policies: Arc<Policies>, metrics: Arc<Metrics>) {
                 .as_ref()
                 .is_some_and(RefreshSchedule::start)
             {
-                tokio::spawn(refresh(Arc::clone(server), Arc::clone(&metrics)));
+                tokio::spawn(refresh_key(Arc::clone(server), Arc::clone(&metrics)));
+            }
+            let list = server.model_list.as_ref();
+            if list.is_some_and(|list| list.schedule.start()) {
+                tokio::spawn(refresh_list(Arc::clone(server)));
             }
         }
     }
 }
 
-async fn refresh(server: Arc<UpstreamTarget>, metrics: Arc<Metrics>) {
+async fn refresh_key(server: Arc<UpstreamTarget>, metrics: Arc<Metrics>) {
     let reading = Arc::clone(&server);
     let read = spawn_blocking(move || reading.config.credential()).await;
     let problem = match read {
         Ok(Ok(Some(credential))) => {
-            server.upstream.replace_credential(credential);
+            server.replace_credential(credential);
             None
         }
         Ok(Ok(None)) => None,
@@ -56,5 +60,22 @@ async fn refresh(server: Arc<UpstreamTarget>, metrics: Arc<Metrics>) {
     }
 }
 
-/// The interval at which due keys are looked for.
+async fn refresh_list(server: Arc<UpstreamTarget>) {
+    let Some(list) = &server.model_list else {
+        return;
+    };
+    let upstream = &server.config.name;
+    match list.refresh().await {
+        Ok(models) => tracing::info!(upstream, models, "list of models read"),
+        Err(cause) => {
+            tracing::warn!(
+                upstream,
+                cause,
+                "list of models not read, keeping the previous facts"
+            );
+        }
+    }
+}
+
+/// The interval at which due keys and lists are looked for.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
