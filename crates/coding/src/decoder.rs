@@ -4,6 +4,7 @@ use std::io::Write;
 
 use bytes::{Buf, Bytes};
 use flate2::write::MultiGzDecoder;
+use flate2::{Decompress, FlushDecompress, Status};
 use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 
 use crate::Coding;
@@ -32,6 +33,15 @@ enum Algorithm {
         /// True once a byte was decoded.
         has_begun: bool,
     },
+    Deflate {
+        decoder: Decompress,
+        /// True once a byte was decoded.
+        has_begun: bool,
+        /// True after the checksum.
+        has_ended: bool,
+        /// True if the last piece was full, so that more of it may be waiting.
+        has_more: bool,
+    },
     Zstd {
         decoder: DCtx<'static>,
         /// True between the first byte of a frame and its last one.
@@ -44,7 +54,7 @@ enum Algorithm {
 /// The body cannot be decoded. The message continues a sentence such as "The request body".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// The body ended within a gzip member or a zstd frame, or the checksum at its very end is
+    /// The body ended within a gzip member, a zlib stream or a zstd frame, or the checksum at its very end is
     /// wrong.
     #[error("is not complete {0}: it ends too early, or with a wrong checksum")]
     Incomplete(Coding),
@@ -63,6 +73,12 @@ impl Decoder {
             Coding::Gzip => Algorithm::Gzip {
                 decoder: Box::new(MultiGzDecoder::new(Vec::new())),
                 has_begun: false,
+            },
+            Coding::Deflate => Algorithm::Deflate {
+                decoder: Decompress::new(true),
+                has_begun: false,
+                has_ended: false,
+                has_more: false,
             },
             Coding::Zstd => Algorithm::Zstd {
                 decoder: zstd_decoder(),
@@ -120,6 +136,11 @@ impl Decoder {
     pub fn finish(&mut self) -> Result<(), DecodeError> {
         let is_complete = match &mut self.algorithm {
             Algorithm::Gzip { decoder, has_begun } => !*has_begun || decoder.try_finish().is_ok(),
+            Algorithm::Deflate {
+                has_begun,
+                has_ended,
+                ..
+            } => !*has_begun || *has_ended,
             Algorithm::Zstd { is_in_frame, .. } => !*is_in_frame,
         };
         is_complete
@@ -135,14 +156,17 @@ impl Decoder {
 
     fn held(&self) -> usize {
         let state = match &self.algorithm {
-            Algorithm::Gzip { .. } => GZIP_MEMORY,
+            Algorithm::Gzip { .. } | Algorithm::Deflate { .. } => DEFLATE_MEMORY,
             Algorithm::Zstd { decoder, .. } => decoder.sizeof(),
         };
         state + self.piece.capacity()
     }
 
     fn has_input(&self) -> bool {
-        let has_more = matches!(self.algorithm, Algorithm::Zstd { has_more: true, .. });
+        let has_more = matches!(
+            self.algorithm,
+            Algorithm::Deflate { has_more: true, .. } | Algorithm::Zstd { has_more: true, .. }
+        );
         has_more || !self.encoded.is_empty()
     }
 
@@ -165,6 +189,27 @@ impl Decoder {
                 decoder.flush().map_err(|error| error.to_string())?;
                 std::mem::swap(decoder.get_mut(), piece);
                 encoded.advance(used);
+            }
+            Algorithm::Deflate {
+                has_ended: true, ..
+            } => {
+                return Err("bytes follow its end".to_owned());
+            }
+            Algorithm::Deflate {
+                decoder,
+                has_begun,
+                has_ended,
+                has_more,
+            } => {
+                *has_begun = true;
+                piece.reserve_exact(PIECE);
+                let before = decoder.total_in();
+                let status = decoder
+                    .decompress_vec(encoded, piece, FlushDecompress::None)
+                    .map_err(|error| error.to_string())?;
+                *has_ended = status == Status::StreamEnd;
+                *has_more = !*has_ended && piece.len() == piece.capacity();
+                encoded.advance((decoder.total_in() - before) as usize);
             }
             Algorithm::Zstd {
                 decoder,
@@ -206,4 +251,4 @@ pub const PIECE: usize = 64 << 10;
 /// The largest window of zstd, as a power of two: 8 MiB, which RFC 9659 §3 sets for the coding of HTTP.
 const MAX_WINDOW_LOG: u32 = 23;
 /// About the window of deflate, the tables of its decoder and the buffer of the writer.
-const GZIP_MEMORY: usize = 80 << 10;
+const DEFLATE_MEMORY: usize = 80 << 10;

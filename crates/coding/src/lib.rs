@@ -11,14 +11,16 @@ pub use self::decoder::{DecodeError, Decoder, PIECE};
 pub enum Coding {
     /// `gzip`, also named `x-gzip`: RFC 1952.
     Gzip,
+    /// `deflate`: the zlib format of RFC 1950.
+    Deflate,
     /// `zstd`: RFC 8878.
     Zstd,
 }
 
-/// The content has another coding, or several.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unsupported content encoding")]
-pub struct Unsupported;
+/// The content has another coding, or several: the beginning of their names.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unsupported content encoding '{0}'")]
+pub struct Unsupported(String);
 
 impl Coding {
     /// Reads the values of all `Content-Encoding` headers of a message. Returns `None` if the content
@@ -33,12 +35,26 @@ impl Coding {
         };
         let is = |name: &str| value.trim_ascii().eq_ignore_ascii_case(name.as_bytes());
         match values.next() {
-            Some(_) => Err(Unsupported),
+            Some(next) => Err(Unsupported::named(&[value, b", ", next].concat())),
             None if is("identity") => Ok(None),
             None if is("gzip") || is("x-gzip") => Ok(Some(Self::Gzip)),
+            None if is("deflate") => Ok(Some(Self::Deflate)),
             None if is("zstd") => Ok(Some(Self::Zstd)),
-            None => Err(Unsupported),
+            None => Err(Unsupported::named(value)),
         }
+    }
+}
+
+impl Unsupported {
+    fn named(codings: &[u8]) -> Self {
+        Self(
+            codings
+                .escape_ascii()
+                .to_string()
+                .chars()
+                .take(MAX_NAME)
+                .collect(),
+        )
     }
 }
 
@@ -46,10 +62,13 @@ impl fmt::Display for Coding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Gzip => "gzip",
+            Self::Deflate => "deflate",
             Self::Zstd => "zstd",
         })
     }
 }
 
 /// The value of `Accept-Encoding` that lists everything that [`Coding::of`] accepts.
-pub const ACCEPTED: &str = "zstd, gzip, identity";
+pub const ACCEPTED: &str = "zstd, gzip, deflate, identity";
+/// The longest name of an unsupported coding that is quoted, in characters.
+const MAX_NAME: usize = 40;

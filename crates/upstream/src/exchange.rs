@@ -78,7 +78,7 @@ fn check(head: &ResponseHead) -> Result<(), Failure> {
     if head.status.is_informational() {
         return rejected(format!("unexpected status {}", head.status));
     }
-    if let Err(unsupported) = head.coding
+    if let Err(unsupported) = &head.coding
         && head.status.is_success()
     {
         return rejected(unsupported.to_string());

@@ -115,7 +115,7 @@ pub(super) fn headers() -> Value {
         },
         "AcceptEncoding": {
             "description": "The supported content codings, if the coding of the body is not one of them.",
-            "schema": { "type": "string", "const": "zstd, gzip, identity" },
+            "schema": { "type": "string", "const": "zstd, gzip, deflate, identity" },
         },
         "Dropped": {
             "description": "Request fields that were dropped, as the model does not support them; separated by commas.",

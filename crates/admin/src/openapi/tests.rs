@@ -114,7 +114,10 @@ fn a_refusal_has_the_headers_that_are_described() {
             "Text405",
         ),
         (Refusal::too_large(), "Text413"),
-        (Refusal::content_encoding("zstd, gzip, identity"), "Text415"),
+        (
+            Refusal::content_encoding("zstd, gzip, deflate, identity"),
+            "Text415",
+        ),
         (Refusal::websocket(), "Text426"),
         (wire::ApiError::concurrency_limit().into(), "Text429"),
         (Refusal::overloaded("a limit"), "Text503"),

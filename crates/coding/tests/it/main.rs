@@ -1,4 +1,5 @@
-//! Tests of the decoder against the output of the programs `gzip` 1.12 and `zstd` 1.5.4.
+//! Tests of the decoder against the output of the programs `gzip` 1.12 and `zstd` 1.5.4, and of the
+//! module `zlib` of Python.
 
 #![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
@@ -6,16 +7,18 @@ use std::io::Write as _;
 
 use bytes::Bytes;
 use flate2::Compression;
-use flate2::write::GzEncoder;
+use flate2::write::{GzEncoder, ZlibEncoder};
 use proptest::prelude::*;
 use proptest::sample::Index;
-use sluicegate_coding::Coding::{Gzip, Zstd};
-use sluicegate_coding::{Coding, DecodeError, Decoder, PIECE, Unsupported};
+use sluicegate_coding::Coding::{Deflate, Gzip, Zstd};
+use sluicegate_coding::{Coding, DecodeError, Decoder, PIECE};
 
 const TEXT: &str = r#"{"input":"Hello, Welt."}"#;
 /// `gzip -n`
 const GZIP: &str =
     "1f8b0800000000000003ab56cacc2b282d51b252f248cdc9c9d751084fcd29d153aa050093a759bf18000000";
+/// `zlib.compress`
+const ZLIB: &str = "789cab56cacc2b282d51b252f248cdc9c9d751084fcd29d153aa050065ce07f5";
 /// `zstd -3 --no-check`
 const ZSTD: &str = "28b52ffd2018c100007b22696e707574223a2248656c6c6f2c2057656c742e227d";
 /// `zstd -3` of a pipe: without a declared size, and with a checksum.
@@ -38,7 +41,12 @@ const ZSTD_WINDOWS: [&str; 2] = [
     "28b52ffd04701100006869fa3826ea",
 ];
 
-const EVERY: [(Coding, &str); 3] = [(Gzip, GZIP), (Zstd, ZSTD), (Zstd, ZSTD_CHECKED)];
+const EVERY: [(Coding, &str); 4] = [
+    (Gzip, GZIP),
+    (Deflate, ZLIB),
+    (Zstd, ZSTD),
+    (Zstd, ZSTD_CHECKED),
+];
 
 fn hex(digits: &str) -> Vec<u8> {
     let pairs = digits.as_bytes().chunks(2);
@@ -95,6 +103,7 @@ fn a_body_that_is_cut_anywhere_is_incomplete() {
     // The ends of members and frames, at which a body may end.
     let ends = |coding| match coding {
         Gzip => [0, 33, 33],
+        Deflate => [0; 3],
         Zstd => [0, 26, 37],
     };
     for (coding, body) in bodies.chain(several) {
@@ -111,7 +120,7 @@ fn a_body_that_is_cut_anywhere_is_incomplete() {
 
 #[test]
 fn an_empty_body_is_empty() {
-    for coding in [Gzip, Zstd] {
+    for coding in [Gzip, Deflate, Zstd] {
         assert_eq!(decode(coding, []), Ok(vec![]));
         assert_eq!(decode(coding, [&b""[..]]), Ok(vec![]));
     }
@@ -148,6 +157,22 @@ fn invalid_bodies_are_refused_with_the_reason() {
             Zstd,
             hex(&[ZSTD, "7b7d0a0a"].concat()),
             "is not valid zstd: Unknown frame descriptor",
+        ),
+        // RFC 9110 §8.4.1.2: deflate without the head and the checksum of zlib is not the coding.
+        (
+            Deflate,
+            hex(&ZLIB[4..ZLIB.len() - 8]),
+            "is not valid deflate: deflate decompression error",
+        ),
+        (
+            Deflate,
+            hex(&[ZLIB, "7b"].concat()),
+            "is not valid deflate: bytes follow its end",
+        ),
+        (
+            Deflate,
+            with(ZLIB, ZLIB.len() / 2 - 1, 0),
+            "is not valid deflate: deflate decompression error",
         ),
         // The checksum of the last member is checked at the end.
         (
@@ -194,6 +219,7 @@ fn a_bomb_comes_in_pieces() {
     let zstd = ["28b52ffd0058", &"02001020".repeat(1000)].concat();
     for (coding, bomb, memory) in [
         (Gzip, gzip(&vec![0; 65 << 20]), 300 << 10),
+        (Deflate, zlib(&vec![0; 65 << 20]), 300 << 10),
         (Zstd, hex(&zstd), 3 << 20),
     ] {
         let mut decoder = Decoder::new(coding, 64 << 20);
@@ -214,8 +240,18 @@ fn a_bomb_comes_in_pieces() {
 /// Bytes that the sender has flushed are returned before more arrives.
 #[test]
 fn flushed_data_does_not_wait() {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    let mut decoder = Decoder::new(Gzip, usize::MAX);
+    let gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    sees_each_event(Gzip, gzip, GzEncoder::get_mut);
+    let zlib = ZlibEncoder::new(Vec::new(), Compression::fast());
+    sees_each_event(Deflate, zlib, ZlibEncoder::get_mut);
+}
+
+fn sees_each_event<E: std::io::Write>(
+    coding: Coding,
+    mut encoder: E,
+    written: impl Fn(&mut E) -> &mut Vec<u8>,
+) {
+    let mut decoder = Decoder::new(coding, usize::MAX);
     // The last event is larger than all buffers.
     for event in [
         "data: 1\n\n".to_owned(),
@@ -224,12 +260,12 @@ fn flushed_data_does_not_wait() {
     ] {
         encoder.write_all(event.as_bytes()).unwrap();
         encoder.flush().unwrap();
-        decoder.push(std::mem::take(encoder.get_mut()).into());
+        decoder.push(std::mem::take(written(&mut encoder)).into());
         let mut seen = Vec::new();
         while let Some(piece) = decoder.next_piece().unwrap() {
             seen.extend_from_slice(&piece);
         }
-        assert_eq!(seen, event.as_bytes());
+        assert_eq!(seen, event.as_bytes(), "{coding}");
     }
 }
 
@@ -244,16 +280,29 @@ fn one_coding_is_read_and_a_list_is_not() {
         (&["GZIP"], Ok(Some(Gzip))),
         (&[" x-gzip\t"], Ok(Some(Gzip))),
         (&["zstd"], Ok(Some(Zstd))),
-        (&[""], Err(Unsupported)),
-        (&["deflate"], Err(Unsupported)),
-        (&["br"], Err(Unsupported)),
-        (&["gzip, zstd"], Err(Unsupported)),
-        (&["gzip, gzip"], Err(Unsupported)),
-        (&["identity, gzip"], Err(Unsupported)),
-        (&["gzip", "zstd"], Err(Unsupported)),
-        (&["gzip", "identity"], Err(Unsupported)),
+        (&["deflate"], Ok(Some(Deflate))),
+        (&[""], Err("unsupported content encoding ''")),
+        (&["br"], Err("unsupported content encoding 'br'")),
+        (
+            &["gzip, zstd"],
+            Err("unsupported content encoding 'gzip, zstd'"),
+        ),
+        (
+            &["gzip", "zstd"],
+            Err("unsupported content encoding 'gzip, zstd'"),
+        ),
+        (
+            &["gzip", "identity"],
+            Err("unsupported content encoding 'gzip, identity'"),
+        ),
+        (&["\n'"], Err("unsupported content encoding '\\n\\''")),
+        (
+            &["a name of more than forty characters, which is cut"],
+            Err("unsupported content encoding 'a name of more than forty characters, wh'"),
+        ),
     ] {
-        assert_eq!(of(values), expected, "{values:?}");
+        let found = of(values).map_err(|error| error.to_string());
+        assert_eq!(found, expected.map_err(str::to_owned), "{values:?}");
     }
 }
 
@@ -267,13 +316,13 @@ proptest! {
         mut cuts in proptest::collection::vec(any::<Index>(), 0..9),
         kept in any::<Index>(),
         is_cut in any::<bool>(),
-        is_gzip in any::<bool>(),
+        coding in proptest::sample::select(vec![Gzip, Deflate, Zstd]),
     ) {
         let body = text.repeat(repeat);
-        let (coding, encoded) = if is_gzip {
-            (Gzip, gzip(&body))
-        } else {
-            (Zstd, zstd(&body))
+        let encoded = match coding {
+            Gzip => gzip(&body),
+            Deflate => zlib(&body),
+            Zstd => zstd(&body),
         };
         let kept = if is_cut { kept.index(encoded.len() + 1) } else { encoded.len() };
         let mut at: Vec<usize> = cuts.drain(..).map(|cut| cut.index(kept + 1)).collect();
@@ -291,6 +340,12 @@ proptest! {
 
 fn gzip(body: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(body).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zlib(body: &[u8]) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(body).unwrap();
     encoder.finish().unwrap()
 }
