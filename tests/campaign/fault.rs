@@ -1,20 +1,19 @@
 //! One fault: the client, the upstream, the request, the connections, and the failure. All of it
 //! follows from a seed and a number.
 
+mod draw;
 mod foreign;
 mod http2;
 mod next;
+mod play;
 mod rewrite;
 mod strict;
 
 use std::fmt;
 use std::time::Duration;
 
-use serde_json::{Value, json};
-use simulator::honest::Reply;
-use simulator::scenario::{self, Scenario};
-use simulator::{Cut, Play, Protocol, Request, honest};
-use testkit::dice::Dice;
+use simulator::scenario::Scenario;
+use simulator::{Cut, Protocol, Request};
 use testkit::requests::Question;
 use testkit::upstreams::BENT;
 
@@ -153,81 +152,6 @@ impl Spot {
 }
 
 impl Fault {
-    /// Draws the fault of this number in the campaign of this seed.
-    pub(crate) fn draw(seed: u64, number: u64) -> Self {
-        let dice = &mut Dice::new(seed, number);
-        let strict = Strict::draw(seed, number);
-        let (client, upstream) = match &strict {
-            Some(strict) => (strict.client, strict.protocol(Place::First)),
-            None => protocols(dice),
-        };
-        let question = if client == Protocol::Images || strict.is_some() {
-            Question::Text
-        } else {
-            *dice.one(&Question::ALL)
-        };
-        let stream = !dice.once_in(4);
-        let drawing = Drawing::draw(dice);
-        let mut fault = Self {
-            number,
-            client,
-            upstream,
-            model: String::new(),
-            stream,
-            question,
-            drawing,
-            kind: Kind::draw(dice, upstream),
-            pace: Pace::draw(dice),
-            http2: None,
-            is_hurried: dice.once_in(2),
-            next: None,
-            strict,
-            bystander: None,
-        };
-        if let Kind::Foreign(foreign) = fault.kind {
-            fault.client = foreign.client;
-            fault.upstream = foreign.upstream();
-            fault.stream = foreign.streams();
-            fault.question = Question::Text;
-            fault.drawing = Drawing::SINGLE;
-            fault.strict = None;
-        }
-        fault.next = Next::draw(dice, &fault);
-        fault.is_hurried &= !fault.holds();
-        fault.model = next::model(&fault);
-        fault.http2 = Http2::draw(dice);
-        if !fault.kind.is_of_process() && dice.once_in(4) {
-            fault.bystander = Some(Box::new(fault.bystander(dice)));
-        }
-        fault
-    }
-
-    /// Draws a request that nothing happens to, for the time of this one.
-    fn bystander(&self, dice: &mut Dice) -> Self {
-        let text = &PROTOCOLS[..3];
-        let (client, upstream) = (*dice.one(text), *dice.one(text));
-        // It ends within all timeouts.
-        let pace = Pace {
-            pieces: Vec::new(),
-            pause: Duration::from_millis(dice.among(0..1_000) as u64),
-            ..Pace::draw(dice)
-        };
-        Self {
-            number: self.number | BYSTANDER,
-            client,
-            upstream,
-            model: other(upstream),
-            stream: !dice.once_in(4),
-            question: Question::Text,
-            kind: Kind::Nothing,
-            pace,
-            next: None,
-            strict: None,
-            bystander: None,
-            ..self.clone()
-        }
-    }
-
     /// Its name in the summary.
     pub(crate) fn name(&self) -> &'static str {
         match (&self.strict, &self.next) {
@@ -246,57 +170,6 @@ impl Fault {
     /// Returns true if a request has its text.
     pub(crate) fn sent(&self, request: &Request) -> bool {
         String::from_utf8_lossy(&request.body).contains(&self.nonce())
-    }
-
-    /// The upstream's behaviour. A strict vendor refuses a request before anything else can happen to it.
-    pub(crate) fn play(&self, request: &Request) -> Play {
-        let strict = self.strict.as_ref();
-        let refused = strict.and_then(|strict| strict.refused(request));
-        refused.unwrap_or_else(|| self.play_kind(request))
-    }
-
-    fn play_kind(&self, request: &Request) -> Play {
-        match &self.kind {
-            Kind::Scenario(scenario) => scenario.play(request),
-            Kind::Foreign(foreign) => self.paced(foreign.play()),
-            Kind::Cut(spot, cut) => {
-                let play = self.paced(self.honest(request));
-                let length = play.body_bytes().len();
-                play.cut_at(spot.of(length), *cut)
-            }
-            Kind::HeadCut(spot, cut) => {
-                let head = HEAD.as_bytes();
-                let play = Play::new().bytes(head[..spot.of(head.len() - 1)].to_vec());
-                match cut {
-                    Cut::Reset => play.reset(),
-                    Cut::Close | Cut::Clean => play.close(),
-                    Cut::Hold => play.hold(),
-                }
-            }
-            Kind::Changed(spot, change) => {
-                let play = self.honest(request);
-                let pieces: Vec<_> = play.pieces().map(|piece| piece.to_vec()).collect();
-                self.paced(play.with_pieces(change.of(pieces, *spot)))
-            }
-            Kind::Hollow(hollow) => self.paced(hollow.play(request)),
-            Kind::Rewritten(rewrite) => self.paced(rewrite.of(self.honest(request))),
-            Kind::Shutdown(spot) => {
-                let play = self.honest(request);
-                let length = play.body_bytes().len();
-                self.paced(play).cut_at(spot.of(length), Cut::Hold)
-            }
-            _ => self.paced(self.honest(request)),
-        }
-    }
-
-    /// The reply of a conforming upstream.
-    fn honest(&self, request: &Request) -> Play {
-        let play = honest::answer(request);
-        if self.client == Protocol::Images {
-            self.drawing.lengthened(play)
-        } else {
-            play
-        }
     }
 
     /// Returns true if the upstream is so slow, or goes on for so long, that a timeout may expire.
@@ -323,29 +196,6 @@ impl Fault {
     pub(crate) fn pictures(&self) -> u32 {
         self.drawing.count
     }
-
-    fn paced(&self, play: Play) -> Play {
-        let play = if self.pace.pieces.is_empty() {
-            play
-        } else {
-            play.chunked_by(&self.pace.pieces)
-        };
-        if self.pace.pause.is_zero() {
-            play
-        } else {
-            play.paced(self.pace.pause)
-        }
-    }
-}
-
-/// Draws the protocols of a client and an upstream.
-fn protocols(dice: &mut Dice) -> (Protocol, Protocol) {
-    let client = *dice.one(&PROTOCOLS);
-    if client == Protocol::Images {
-        (client, client)
-    } else {
-        (client, *dice.one(&PROTOCOLS[..3]))
-    }
 }
 
 /// The text of the request with this number.
@@ -354,38 +204,6 @@ fn nonce(number: u64) -> String {
 }
 
 impl Kind {
-    fn draw(dice: &mut Dice, upstream: Protocol) -> Self {
-        let spot = Spot(dice.among(0..1 << 16) as u16);
-        match dice.among(0..27) {
-            0 => Self::Nothing,
-            1..7 => Self::Cut(spot, *dice.one(&CUTS)),
-            7 => Self::HeadCut(spot, *dice.one(&CUTS)),
-            8..11 => Self::Changed(spot, Change::draw(dice)),
-            11..15 => Self::Scenario(Self::scenario(dice)),
-            15 if dice.once_in(2) => Self::Refused,
-            15 => Self::Unreachable,
-            16 | 17 => Self::Leaves(spot, *dice.one(&LEAVES)),
-            18 => Self::Upload(spot, *dice.one(&LEAVES)),
-            19 => Self::Shutdown(spot),
-            20 => Self::Hollow(*dice.one(&HOLLOWS)),
-            21..24 => Self::Rewritten(Rewrite::draw(dice, upstream)),
-            24 | 25 => Self::Foreign(Foreign::draw(dice)),
-            _ => Self::Drain(spot),
-        }
-    }
-
-    /// Draws one of the simulator's finite scenarios, with random parameters.
-    fn scenario(dice: &mut Dice) -> Scenario {
-        loop {
-            let name = dice.one(scenario::all()).template;
-            if !ENDLESS.contains(&name) {
-                let numbered = name.replace('N', &dice.among(0..600).to_string());
-                return scenario::named(&numbered)
-                    .unwrap_or_else(|| panic!("no scenario {numbered}"));
-            }
-        }
-    }
-
     /// Its name in the summary, with one target.
     fn name(&self) -> &'static str {
         match self {
@@ -519,132 +337,6 @@ impl fmt::Debug for Spot {
     }
 }
 
-impl Change {
-    fn draw(dice: &mut Dice) -> Self {
-        let byte = dice.byte();
-        let some = [Self::Byte(byte), Self::Inserted(byte), Self::Removed];
-        let events = [Self::EventLost, Self::EventDoubled, Self::EventLate];
-        let changes = if dice.once_in(2) { &some } else { &events };
-        *dice.one(changes)
-    }
-
-    /// Changes the pieces of a body.
-    fn of(self, mut pieces: Vec<Vec<u8>>, spot: Spot) -> Vec<Vec<u8>> {
-        if pieces.is_empty() {
-            return pieces;
-        }
-        let event = spot.of(pieces.len() - 1);
-        let at = |piece: &Vec<u8>| spot.of(piece.len().saturating_sub(1));
-        match self {
-            Self::EventLost => {
-                pieces.remove(event);
-            }
-            Self::EventDoubled => pieces.insert(event, pieces[event].clone()),
-            Self::EventLate => {
-                let next = (event + 1).min(pieces.len() - 1);
-                pieces.swap(event, next);
-            }
-            _ => {
-                let mut body = pieces.concat();
-                let place = at(&body);
-                match self {
-                    Self::Inserted(byte) => body.insert(place, byte),
-                    Self::Removed if !body.is_empty() => {
-                        body.remove(place);
-                    }
-                    Self::Byte(byte) if !body.is_empty() => body[place] = byte,
-                    _ => {}
-                }
-                pieces = vec![body];
-            }
-        }
-        pieces
-    }
-}
-
-impl Hollow {
-    /// The plain reply of a conforming upstream, made invalid.
-    fn play(self, request: &Request) -> Play {
-        let Reply::Json(honest, mut reply) = honest::plain(request) else {
-            return honest::answer(request);
-        };
-        let status = match self {
-            Self::Empty => {
-                reply = json!({});
-                honest
-            }
-            Self::Unfinished => {
-                unfinish(&mut reply);
-                honest
-            }
-            Self::Status(status) => status,
-        };
-        Play::json(status, &reply)
-    }
-}
-
-/// Removes the member by which a reply of any protocol says that it is finished.
-fn unfinish(reply: &mut Value) {
-    match reply["object"].as_str() {
-        Some("response") => reply["status"] = "in_progress".into(),
-        Some(_) => reply["choices"][0]["finish_reason"] = Value::Null,
-        None if reply["type"] == "message" => reply["stop_reason"] = Value::Null,
-        None => reply["data"] = json!([]),
-    }
-}
-
-impl Pace {
-    fn draw(dice: &mut Dice) -> Self {
-        let pieces = match dice.among(0..4) {
-            0 => Vec::new(),
-            1 => vec![1 + dice.among(0..8)],
-            _ => (0..1 + dice.among(0..6))
-                .map(|_| 1 + dice.among(0..300))
-                .collect(),
-        };
-        let pause = if dice.once_in(4) {
-            Duration::from_millis(dice.among(1..20_000) as u64)
-        } else {
-            Duration::ZERO
-        };
-        Self {
-            capacity: *dice.one(&CAPACITIES),
-            at_once: *dice.one(&AT_ONCE),
-            pieces,
-            pause,
-        }
-    }
-}
-
-const PROTOCOLS: [Protocol; 4] = [
-    Protocol::Responses,
-    Protocol::Chat,
-    Protocol::Messages,
-    Protocol::Images,
-];
-const CUTS: [Cut; 4] = [Cut::Reset, Cut::Close, Cut::Clean, Cut::Hold];
-const LEAVES: [Leave; 4] = [Leave::Close, Leave::Reset, Leave::HalfClose, Leave::Still];
-const HOLLOWS: [Hollow; 4] = [
-    Hollow::Empty,
-    Hollow::Unfinished,
-    Hollow::Status(500),
-    Hollow::Status(404),
-];
-const CAPACITIES: [usize; 5] = [64, 512, 4 << 10, 64 << 10, 1 << 20];
-const AT_ONCE: [usize; 4] = [7, 100, 4 << 10, 64 << 10];
-const HEAD: &str =
-    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-
-/// The bit that distinguishes the number of a bystander.
-const BYSTANDER: u64 = 1 << 31;
-
-/// Endless scenarios: a paused clock would never advance.
-const ENDLESS: [&str; 4] = [
-    "endless-deltas",
-    "endless-line",
-    "endless-comments-N",
-    "endless-empty-data-N",
-];
 /// Scenarios after which the response is complete.
 const HARMLESS: [&str; 14] = [
     "early-hints",

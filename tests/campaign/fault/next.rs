@@ -4,8 +4,9 @@ use simulator::{Cut, Protocol};
 use testkit::dice::Dice;
 use testkit::requests::protocol_name;
 
+use super::draw::{CUTS, HOLLOWS, PROTOCOLS};
 use super::rewrite::Rewrite;
-use super::{CUTS, Fault, HOLLOWS, Kind, PROTOCOLS, Spot, VENDOR, VENDORS};
+use super::{Fault, Kind, Spot, VENDOR, VENDORS};
 
 /// The second target of a model, and the failure there.
 #[derive(Clone, Debug)]
