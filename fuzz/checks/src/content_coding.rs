@@ -1,4 +1,4 @@
-//! Any bytes as a body in gzip and in zstd, complete and byte by byte: the same bytes result, in pieces
+//! Any bytes as a body in each coding, complete and byte by byte: the same bytes result, in pieces
 //! of bounded size, and the memory is bounded.
 
 use bytes::Bytes;
@@ -6,7 +6,7 @@ use coding::{Coding, DecodeError, Decoder, PIECE};
 
 /// Checks one input; a panic is a finding.
 pub fn check(body: &[u8]) {
-    for coding in [Coding::Gzip, Coding::Zstd] {
+    for coding in [Coding::Gzip, Coding::Deflate, Coding::Zstd] {
         let whole = decode(coding, std::iter::once(body));
         let by_byte = decode(coding, body.chunks(1));
         // A piece that ends at a violation is not returned, so only one of them may reach the limit.
