@@ -69,11 +69,11 @@ pub(crate) fn judge(fault: &Fault, observed: &Observed, log: &str, panics: &[Str
     assert_private("the log", log);
     let met = at_last(fault, observed.exchanges.last());
     let case = Case::new(fault, &met, observed);
-    requests::check(&case);
     if case.is_unprocessed() {
         assert_eq!(log, "", "a request that was not begun has no log line");
         return Verdict::Unseen;
     }
+    requests::check(&case);
     let verdict = case.verdict();
     if !verdict.is_success() && !matches!(fault.kind, Kind::Foreign(_)) {
         answer::check_withheld(&case, verdict);
