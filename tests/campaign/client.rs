@@ -10,7 +10,7 @@ use crate::fault::{Fault, Leave, Spot};
 /// A request.
 pub(crate) struct ClientRequest {
     pub(crate) path: &'static str,
-    pub(crate) headers: [(&'static str, String); 6],
+    pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: Vec<u8>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) trait ClientExchange {
 impl ClientRequest {
     /// The request of a fault, with headers that must not be forwarded.
     pub(crate) fn new(fault: &Fault) -> Self {
-        let (path, (kind, body)) = match fault.client {
+        let (path, (kind, mut body)) = match fault.client {
             Protocol::Images => (
                 fault.drawing.path(),
                 fault
@@ -52,7 +52,8 @@ impl ClientRequest {
                 ("application/json", words(fault).to_string().into_bytes()),
             ),
         };
-        let headers = [
+        let coding = fault.encode_request(&mut body);
+        let mut headers = vec![
             ("authorization", format!("Bearer {CLIENT_KEY}")),
             ("content-type", kind.to_owned()),
             ("anthropic-version", "2023-06-01".to_owned()),
@@ -60,6 +61,7 @@ impl ClientRequest {
             ("x-forwarded-for", "203.0.113.9".to_owned()),
             ("content-length", body.len().to_string()),
         ];
+        headers.extend(coding.map(|coding| ("content-encoding", coding.to_owned())));
         Self {
             path,
             headers,

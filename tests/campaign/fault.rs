@@ -1,6 +1,7 @@
 //! One fault: the client, the upstream, the request, the connections, and the failure. All of it
 //! follows from a seed and a number.
 
+mod coded;
 mod draw;
 mod foreign;
 mod http2;
@@ -17,6 +18,9 @@ use simulator::{Cut, Protocol, Request};
 use testkit::requests::Question;
 use testkit::upstreams::BENT;
 
+#[cfg(test)]
+pub(crate) use self::coded::Coding;
+pub(crate) use self::coded::{Coded, JSON_BODY, Upload};
 pub(crate) use self::foreign::Foreign;
 pub(crate) use self::http2::Http2;
 pub(crate) use self::next::{Next, Place, either, other};
@@ -48,6 +52,8 @@ pub(crate) struct Fault {
     pub(crate) next: Option<Next>,
     /// For a request whose upstreams are strict vendors.
     pub(crate) strict: Option<Strict>,
+    /// The message that has a content coding.
+    pub(crate) coded: Option<Coded>,
     /// A request that runs at the same time, and that nothing happens to.
     pub(crate) bystander: Option<Box<Self>>,
 }
@@ -158,6 +164,7 @@ impl Fault {
             (Some(_), None) => "strict vendor",
             (Some(_), Some(_)) => "two strict vendors",
             (None, Some(_)) => "two targets",
+            (None, None) if self.is_undecodable() => "undecodable request",
             (None, None) => self.kind.name(),
         }
     }
@@ -412,6 +419,7 @@ pub(crate) mod planted {
                 model: String::new(),
                 next: None,
                 strict: None,
+                coded: None,
                 bystander: None,
                 ..drawn
             };

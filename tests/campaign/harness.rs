@@ -15,7 +15,9 @@ use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
 use upstream::{BoxFuture, Connection, Dial, Network};
 
-use crate::fault::{Fault, Kind, OTHER_VENDOR, Place, VENDOR, VENDORS, Vendors, either, other};
+use crate::fault::{
+    Fault, JSON_BODY, Kind, OTHER_VENDOR, Place, VENDOR, VENDORS, Vendors, either, other,
+};
 use crate::metrics::{Counted, Metrics};
 use crate::pipe::{Count, Recorder, Tape, pair};
 use crate::upstream_response::UpstreamResponse;
@@ -309,7 +311,7 @@ impl Dial for Dialer {
 /// target of models, and has a model of its own.
 fn config(key: &Path, vendors: Vendors) -> String {
     let target = |name: &str| target(name, UPSTREAM_MODEL);
-    let mut config = Config::new(LIMITS);
+    let mut config = Config::new(&format!("{LIMITS}\njson_body = {JSON_BODY}"));
     for (host, protocol) in (1..).zip(PROTOCOLS) {
         let url = |host| format!("http://127.0.0.{host}:80/v1");
         let name = other(protocol);

@@ -26,10 +26,11 @@ impl Http1Exchange {
             headers,
             body,
         } = ClientRequest::new(fault);
+        let headers = headers.into_iter();
         let headers = headers.map(|(name, value)| format!("{name}: {value}\r\n"));
         let head = format!(
             "POST {path} HTTP/1.1\r\nhost: gateway\r\n{}\r\n",
-            headers.concat()
+            headers.collect::<String>()
         );
         Self {
             pipe: Some(pipe),

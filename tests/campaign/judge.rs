@@ -75,7 +75,7 @@ pub(crate) fn judge(fault: &Fault, observed: &Observed, log: &str, panics: &[Str
     }
     requests::check(&case);
     let verdict = case.verdict();
-    if !verdict.is_success() && !matches!(fault.kind, Kind::Foreign(_)) {
+    if !verdict.is_success() && !matches!(fault.kind, Kind::Foreign(_)) && !fault.is_undecodable() {
         answer::check_withheld(&case, verdict);
         requests::check_next(&case, verdict);
     }

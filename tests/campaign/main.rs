@@ -17,6 +17,8 @@
 //! - *Not reached* is an upstream that refuses the connection or does not accept it.
 //! - *Process leaves* is a graceful shutdown, and *process ends* the deadline of one.
 //! - Of *two targets*, the first has one of these faults, and the second mostly none.
+//! - An *undecodable request* is cut within its content coding, has another one than its label says, or decodes to
+//!   more than the limit. One in forty requests has a coding, and as many answers, whatever else happens to them.
 //! - A *strict vendor* refuses what the real one refuses; a client of another protocol sends it a request at random,
 //!   and any of these faults may happen. Neither it nor the second of *two strict vendors* may refuse the request that
 //!   the gateway makes from it.

@@ -121,6 +121,17 @@ impl Play {
         self.step(Step::Head(head.into(), framing))
     }
 
+    /// Adds a header to the head.
+    pub fn with_header(mut self, name: &str, value: &str) -> Self {
+        let added = format!("{name}: {value}\r\n");
+        for step in &mut self.steps {
+            if let Step::Head(head, _) = step {
+                *head = [&head[..], added.as_bytes()].concat().into();
+            }
+        }
+        self
+    }
+
     /// Adds a chunk of the body, framed as the head declares.
     pub fn body(self, bytes: impl Into<Bytes>) -> Self {
         self.step(Step::Body(bytes.into()))

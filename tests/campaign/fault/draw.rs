@@ -7,6 +7,7 @@ use simulator::{Cut, Protocol};
 use testkit::dice::Dice;
 use testkit::requests::Question;
 
+use super::coded::Coded;
 use super::rewrite::Rewrite;
 use super::{
     Change, Fault, Foreign, Hollow, Http2, Kind, Leave, Next, Pace, Place, Spot, Strict, next,
@@ -44,6 +45,7 @@ impl Fault {
             is_hurried: dice.once_in(2),
             next: None,
             strict,
+            coded: None,
             bystander: None,
         };
         if let Kind::Foreign(foreign) = fault.kind {
@@ -54,7 +56,9 @@ impl Fault {
             fault.drawing = Drawing::SINGLE;
             fault.strict = None;
         }
-        fault.next = Next::draw(dice, &fault);
+        fault.coded = Coded::draw(seed, number, fault.client);
+        fault.remove_other_failures();
+        fault.next = Next::draw(dice, &fault).filter(|_| !fault.is_undecodable());
         fault.is_hurried &= !fault.holds();
         fault.model = next::model(&fault);
         fault.http2 = Http2::draw(dice);
@@ -85,6 +89,7 @@ impl Fault {
             pace,
             next: None,
             strict: None,
+            coded: None,
             bystander: None,
             ..self.clone()
         }

@@ -19,7 +19,7 @@ impl Fault {
             Kind::Scenario(scenario) => scenario.play(request),
             Kind::Foreign(foreign) => self.paced(foreign.play()),
             Kind::Cut(spot, cut) => {
-                let play = self.paced(self.honest(request));
+                let play = self.answered(self.honest(request));
                 let length = play.body_bytes().len();
                 play.cut_at(spot.of(length), *cut)
             }
@@ -35,16 +35,16 @@ impl Fault {
             Kind::Changed(spot, change) => {
                 let play = self.honest(request);
                 let pieces: Vec<_> = play.pieces().map(|piece| piece.to_vec()).collect();
-                self.paced(play.with_pieces(change.of(pieces, *spot)))
+                self.answered(play.with_pieces(change.of(pieces, *spot)))
             }
-            Kind::Hollow(hollow) => self.paced(hollow.play(request)),
-            Kind::Rewritten(rewrite) => self.paced(rewrite.of(self.honest(request))),
+            Kind::Hollow(hollow) => self.answered(hollow.play(request)),
+            Kind::Rewritten(rewrite) => self.answered(rewrite.of(self.honest(request))),
             Kind::Shutdown(spot) => {
-                let play = self.honest(request);
+                let play = self.answered(self.honest(request));
                 let length = play.body_bytes().len();
-                self.paced(play).cut_at(spot.of(length), Cut::Hold)
+                play.cut_at(spot.of(length), Cut::Hold)
             }
-            _ => self.paced(self.honest(request)),
+            _ => self.answered(self.honest(request)),
         }
     }
 
@@ -56,6 +56,11 @@ impl Fault {
         } else {
             play
         }
+    }
+
+    /// An answer in its coding and at its pace.
+    fn answered(&self, play: Play) -> Play {
+        self.paced(self.encode_answer(play))
     }
 
     fn paced(&self, play: Play) -> Play {

@@ -104,7 +104,9 @@ fn check_stream(case: &Case<'_>, verdict: Verdict, counted: &Counted) {
 fn check_stream_count(case: &Case<'_>, verdict: Verdict, counted: &Counted) {
     let outcomes = &counted.streams;
     let count: f64 = outcomes.values().sum();
-    let most = if case.fault.stream && case.observed.client.sent_whole {
+    // Only the decoded body shows whether it asks for a stream.
+    let is_read = case.observed.client.sent_whole && !case.fault.is_undecodable();
+    let most = if case.fault.stream && is_read {
         1.0
     } else {
         0.0

@@ -21,7 +21,7 @@ use testkit::{CLIENT_KEY, End, UPSTREAM_KEY};
 
 use self::samples::*;
 use super::Verdict;
-use crate::fault::{Hollow, Http2, Kind, Place, Spot};
+use crate::fault::{Coded, Coding, Hollow, Http2, Kind, Place, Spot, Upload};
 use crate::harness::Observed;
 
 /// Asserts that the judge reports a change of a sample with this part of a message.
@@ -335,6 +335,17 @@ fn half_a_request_is_no_request() {
         "(502, \"upstream_error\") is reported": |it| *it.response() = response(502, JSON, UPSTREAM_ERROR);
         "no message": |it| it.change_response("\"message\":\"", "\"message\":\"\",\"text\":\"");
         "the error of another protocol": |it| it.change_response("{\"error\"", "{\"type\":\"error\",\"error\"");
+    }
+}
+
+/// A request whose coding does not describe it reaches no upstream, and is refused for that reason.
+#[test]
+fn a_request_that_cannot_be_decoded_is_refused() {
+    lies! { undecodable => Refused;
+        "an upstream request was sent": |it| it.observed.exchanges = Sample::stream().observed.exchanges;
+        "where 0 were expected": |it| it.count_streams(&["refused"]);
+        "(502, \"upstream_error\") is reported": |it| *it.response() = response(502, JSON, UPSTREAM_ERROR);
+        "(400, \"invalid_value\") is reported": |it| it.fault.coded = Some(Coded::Request(Coding::Gzip, Upload::Bomb));
     }
 }
 

@@ -6,7 +6,7 @@ use testkit::Response;
 use testkit::reading::End;
 
 use super::Case;
-use crate::fault::Kind;
+use crate::fault::{Kind, Upload};
 
 /// A reason for which there is no response, or an incomplete one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +96,9 @@ impl Reason {
 
 /// The possible reasons, by the fault and by the upstream's response.
 pub(super) fn reasons(case: &Case<'_>) -> Vec<Reason> {
+    if let Some(reason) = of_coding(case) {
+        return vec![reason];
+    }
     match case.fault.kind {
         Kind::Refused => vec![Reason::Failed],
         Kind::Unreachable => vec![Reason::Late],
@@ -105,6 +108,16 @@ pub(super) fn reasons(case: &Case<'_>) -> Vec<Reason> {
         Kind::Shutdown(_) => vec![Reason::Shutdown],
         _ if case.may_be_late() => [of_answer(case), vec![Reason::Late, Reason::Expired]].concat(),
         _ => of_answer(case),
+    }
+}
+
+/// The reason for which a request in a content coding is refused. A bomb is too large, and one that
+/// its coding does not describe is invalid.
+fn of_coding(case: &Case<'_>) -> Option<Reason> {
+    match case.fault.upload()? {
+        Upload::Whole => None,
+        Upload::Bomb => Some(Reason::TooLarge),
+        Upload::Cut(_) | Upload::Mislabelled => Some(Reason::Invalid),
     }
 }
 

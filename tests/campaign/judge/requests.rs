@@ -28,14 +28,17 @@ pub(super) fn check(
     }
     let count = observed.exchanges.len();
     let is_out_of_reach = fault.is_out_of_reach();
-    if !observed.client.sent_whole || is_out_of_reach {
+    let is_undecodable = fault.is_undecodable();
+    if !observed.client.sent_whole || is_out_of_reach || is_undecodable {
         assert!(
             observed.exchanges.iter().all(Exchange::was_stale),
             "an upstream request was sent"
         );
     }
     // If the client disconnects or the process exits, no request may have been sent yet.
-    if observed.client.stayed && !is_out_of_reach && !matches!(fault.kind, Kind::Shutdown(_)) {
+    let may_be_unsent =
+        is_out_of_reach || is_undecodable || matches!(fault.kind, Kind::Shutdown(_));
+    if observed.client.stayed && !may_be_unsent {
         assert!(count > 0, "no upstream request was sent");
     }
     check_number(observed);

@@ -7,7 +7,9 @@ use simulator::{Cut, Protocol, Request};
 use testkit::{End, Response, UPSTREAM_KEY};
 use tokio::time::Instant;
 
-use crate::fault::{Change, Fault, Foreign, Hollow, Kind, Leave, Place, Spot};
+use crate::fault::{
+    Change, Coded, Coding, Fault, Foreign, Hollow, Kind, Leave, Place, Spot, Upload,
+};
 use crate::harness::{Exchange, Leftovers, Observed};
 use crate::judge::{Verdict, judge};
 use crate::metrics::Counted;
@@ -286,6 +288,19 @@ pub(super) fn half() -> Sample {
     sample.observed.exchanges.clear();
     sample.observed.counted = counted(&["400 invalid_value"], &[], &[]);
     let error = UPSTREAM_ERROR.replace("upstream_error", "invalid_value");
+    *sample.response() = response(400, JSON, &error);
+    sample
+}
+
+/// A refusal of a whole request that ends too early for its content coding.
+pub(super) fn undecodable() -> Sample {
+    let mut sample = half();
+    sample.fault.kind = Kind::Nothing;
+    sample.fault.coded = Some(Coded::Request(Coding::Gzip, Upload::Cut(Spot::MIDDLE)));
+    let client = &mut sample.observed.client;
+    (client.sent_whole, client.stayed) = (true, true);
+    let error = UPSTREAM_ERROR.replace("upstream_error", "invalid_value");
+    let error = error.replace("server_error", "invalid_request_error");
     *sample.response() = response(400, JSON, &error);
     sample
 }
