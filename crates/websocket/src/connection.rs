@@ -25,7 +25,8 @@ use crate::conversations::Conversations;
 use crate::event::{self, ClientEvent, Kind, Lane, MAX_STREAMS};
 use crate::handshake::Opening;
 use crate::metered::Metered;
-use crate::turn::{self, Finished, Output, Turn};
+use crate::request::Turn;
+use crate::turn::{self, Finished, Output};
 
 /// Serves a WebSocket to its end. `socket` comes with the bytes that were read after the handshake.
 /// The connection is closed after the running responses when `close` is ready.

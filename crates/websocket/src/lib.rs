@@ -9,11 +9,14 @@ mod metered;
 // The responses that a connection can continue.
 mod conversations;
 
-// One response.
-mod turn;
+// The request of a client.
+mod request;
 
 // Requests that only prepare a response.
 mod warm_up;
+
+// One response.
+mod turn;
 
 // The handshake.
 pub mod handshake;

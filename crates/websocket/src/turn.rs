@@ -12,8 +12,8 @@ use gateway::connection::state::ConnectionState;
 use gateway::exchange::body::Body;
 use gateway::service;
 use gateway::state::GatewayState;
-use http::{HeaderMap, Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Collected, Full, Limited};
+use http::{HeaderMap, Response, StatusCode};
+use http_body_util::{BodyExt as _, Collected, Limited};
 use response_store::stored_input::no_response;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -23,6 +23,7 @@ use wire::{ApiError, Splice};
 
 use crate::conversations::{Before, Items, conversation};
 use crate::event::{self, Lane};
+use crate::request::{PREVIOUS, Turn, post};
 use crate::warm_up;
 
 /// A part of a response.
@@ -41,16 +42,6 @@ pub(crate) struct Finished {
     pub(crate) before: Before,
     /// The items of its input and of its output.
     pub(crate) items: Items,
-}
-
-/// A request of a client.
-pub(crate) struct Turn {
-    pub(crate) lane: Lane,
-    pub(crate) before: Before,
-    /// False if the request only prepares a response.
-    pub(crate) generates: bool,
-    /// The event of the client.
-    pub(crate) text: Bytes,
 }
 
 /// A response in progress.
@@ -113,29 +104,6 @@ pub(crate) fn run(
     };
     let rest = |running| stream::unfold(running, Running::next);
     stream::once(first).flat_map(rest).boxed()
-}
-
-impl Turn {
-    /// Returns the body of the request of HTTP: the event without the members that concern the
-    /// connection, and with the conversation before it.
-    pub(crate) fn body(&self) -> Vec<u8> {
-        let mut splice = Splice::new(&self.text);
-        splice.set("stream", b"true");
-        self.before.expand(&mut splice);
-        let names = ["type", "stream_id", "generate", "background", PREVIOUS];
-        let kept = usize::from(!self.before.is_kept() || self.before.refers_elsewhere());
-        splice.remove(&[], &names[..names.len() - kept]);
-        splice.to_vec()
-    }
-}
-
-/// Returns a request to the gateway.
-pub(crate) fn post(path: &'static str, body: Vec<u8>, headers: HeaderMap) -> Request<Full<Bytes>> {
-    let mut request = Request::new(Full::new(body.into()));
-    *request.method_mut() = http::Method::POST;
-    *request.uri_mut() = http::Uri::from_static(path);
-    *request.headers_mut() = headers;
-    request
 }
 
 impl Running {
@@ -290,7 +258,6 @@ fn concerns_responses(name: &str) -> bool {
     name == UNNAMED || name == ITEM_DONE || STATES.contains(&name)
 }
 
-const PREVIOUS: &str = "previous_response_id";
 const ITEM_DONE: &str = "response.output_item.done";
 /// The events that have the complete response.
 const STATES: &[&str] = &[

@@ -15,7 +15,7 @@ use translate::count;
 use vendor::Protocol;
 use wire::ApiError;
 
-use crate::turn::{Turn, post};
+use crate::request::{Turn, post};
 
 /// Returns the events of a response without output, which can be continued. Its usage has the tokens
 /// of the input, or 0 if no server counts them.
