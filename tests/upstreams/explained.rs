@@ -143,7 +143,7 @@ fn a_hedge_is_explained_with_the_cost_of_both_attempts() {
         ],
         "{lines:?}"
     );
-    // The first target costs 1.00 for a token, of which the request has about 31, and the other one nothing.
+    // The first target costs 1.00 for a token, the request has about 31, and the other one costs nothing.
     assert_eq!(
         lines[3],
         "Reported tokens: 3 of the prompt, 3 of the answer; cost: 31.00."

@@ -278,7 +278,7 @@ fn a_third_target_is_asked_after_the_failure_of_both() {
     }
 }
 
-/// The hedge goes to the next target whose circuit breaker is closed: that of a host without a server opens
+/// The hedge goes to the next target whose circuit breaker is closed: the breaker of a host without a server opens
 /// after 20 attempts.
 #[test]
 fn a_hedge_passes_a_target_whose_circuit_breaker_is_open() {

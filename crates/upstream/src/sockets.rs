@@ -25,8 +25,8 @@ pub struct ClientSockets {
     previous: Option<Arc<Previous>>,
 }
 
-/// A response that a request continues. The request has the whole conversation as items of its
-/// input, of which the server that has made the response needs only the new ones.
+/// A response that a request continues. The input of the request has the whole conversation; the
+/// server that has made the response needs only the new items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Previous {
     /// The id of the response.

@@ -19,7 +19,7 @@ use crate::outgoing::{Outgoing, Payload};
 use crate::response_head::ResponseHead;
 use crate::sockets::{ClientSockets, Event, Previous, Socket, Turn};
 
-/// Asks for a stream over a WebSocket of the client's connection, which is opened if there is none.
+/// Asks for a stream over a WebSocket of the client's connection, which is opened first if necessary.
 /// If the host refuses to open one, the request goes over HTTP.
 pub(crate) async fn exchange(
     host: &Host,
@@ -124,8 +124,8 @@ fn answer(
     (Source::Turn(Box::new(turn)), head)
 }
 
-/// Returns the event that asks for the response to a request: its members, without those of HTTP.
-/// `None` if it is no text.
+/// Returns the event that asks for the response to a request: its members, without `stream` and
+/// `background`. Returns `None` if it is not UTF-8.
 fn create_event(body: &Payload) -> Option<Utf8Bytes> {
     let whole = body.chunks().concat();
     into_text(&without_http(&whole))

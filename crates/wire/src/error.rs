@@ -153,7 +153,7 @@ pub enum Specifics {
     /// The sizes of a request that exceeds the context of its model. Each protocol has a sentence of
     /// its own for them, which `message` is for OpenAI's protocols.
     Overflow(ContextOverflow),
-    /// The sentence of Anthropic for the error. `message` is that of OpenAI.
+    /// The sentence of Anthropic for the error; `message` is OpenAI's.
     Anthropic(&'static str),
 }
 

@@ -354,7 +354,7 @@ impl Violations {
         self.add(path, Problem::Other(code, sentence.into()));
     }
 
-    /// Reads an integer that is sent as text. Records a violation if the text is none.
+    /// Reads an integer that is sent as text. Records a violation if the text is not an integer.
     pub fn read_integer(&mut self, path: &Path<'_>, text: &str) -> Option<i64> {
         let integer = text.parse().ok();
         if integer.is_none() {

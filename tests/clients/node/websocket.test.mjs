@@ -1,4 +1,4 @@
-// Responses over WebSocket with the OpenAI SDK: turns with a tool, each of which sends only what is new.
+// Responses over WebSocket with the OpenAI SDK: turns with a tool, which send only the new items.
 //
 // The upstream is the simulator, which counts the tokens of all turns that it gets.
 

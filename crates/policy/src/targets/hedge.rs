@@ -69,7 +69,7 @@ mod tests {
         })
     }
 
-    /// Sends `requests`, each of which would be hedged, and counts the hedges.
+    /// Sends `requests`, which would all be hedged, and counts the hedges.
     fn hedged(hedge: &Hedge, requests: usize) -> usize {
         let each = (0..requests).filter(|_| {
             hedge.earn();

@@ -115,7 +115,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
     }
 
     /// Returns the request for a hedge, unless a server may keep its response or go on in the background.
-    /// The state of the attempt is in `asked`, and the seals are those of `first`, the first target.
+    /// The state of the attempt is in `asked`, and the seals belong to `first`, the first target.
     pub(super) fn hedged(&self, first: &Target, asked: Arc<Asked>) -> Option<Self> {
         let model = self.policy.catalog.find(&self.parsed.model)?;
         if self.parsed.notes.is_in_background || model.keeps_responses() {
@@ -263,7 +263,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         self.asked.lose(&dropped);
         let path = outgoing::path(protocol);
         let outgoing = Outgoing {
-            // The items of the input are no longer those of the client.
+            // The input no longer has the items of the client.
             sockets: self.sockets.clone().map(ClientSockets::without_previous),
             ..outgoing::json(&self.key, path, headers, body, self.parsed.streams)
         };
