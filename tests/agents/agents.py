@@ -178,8 +178,8 @@ def known_cline(provider: str, protocol: str, key: str) -> Agent:
 
 
 # Codex has no tool for edits with models that it does not know.
-UNKNOWN = tuple((name, "no tool for edits") for name in ["edit", "switch", "failover", "overflow"])
-NO_TOOLS = tuple((name, "no tools") for name in ["edit", "switch", "failover", "overflow"])
+UNKNOWN = tuple((name, "no tool for edits") for name in ["edit", "ten", "switch", "failover", "overflow"])
+NO_TOOLS = tuple((name, "no tools") for name in ["edit", "ten", "switch", "failover", "overflow"])
 # Its tool for edits refuses a file that it has not read since the compaction, and the scripted model does not react.
 READS_AGAIN = (
     ("overflow", "compacts, but then wants the file to be read again, which the scripted model does not do"),

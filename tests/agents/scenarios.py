@@ -66,6 +66,9 @@ class Scenario:
 WRITTEN = (File("hello.txt", ("The gateway was here.",)), File("again.txt", ("And it's still here.",)))
 EDITED = File("notes.txt", ("The first line.", "It's the second line."), ("first line", "second line"))
 LATER = File("more.txt", ("The third line.", "It's the fourth line."), ("third line", "fourth line"))
+# Eight edits: with the reading before them and the answer at the end, ten requests.
+NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight")
+COUNTED = File("counted.txt", tuple(f"Number {number}." for number in NUMBERS), tuple(f"{n} of 8" for n in NUMBERS))
 LONG = File("long.txt", ("The first.", "It's the second.", "The third."), ("first", "second", "third"))
 
 SCENARIOS = [
@@ -91,6 +94,15 @@ for its freeform tool `exec`, in a namespace. The number of thoughts is counted 
         upstreams=THINKING,
         models=("coding-agent-thinking",),
         turns=((EDITED,),),
+    ),
+    Scenario(
+        name="ten",
+        title="A file is edited eight times in a row",
+        about="""\
+As above, with eight edits: the model is asked at least ten times, and each request continues the one before it.""",
+        upstreams=THINKING,
+        models=("coding-agent-thinking",),
+        turns=((COUNTED,),),
     ),
     Scenario(
         name="switch",

@@ -20,7 +20,7 @@ a line of another kind
 """
 CODEX, AIDER = AGENTS[0], AGENTS[-1]
 CLAUDE = next(agent for agent in AGENTS if agent.name == "claude-code")
-WRITE, EDIT, SWITCH, FAILOVER, OVERFLOW = SCENARIOS
+WRITE, EDIT, _, SWITCH, FAILOVER, OVERFLOW = SCENARIOS
 
 
 class Judging(unittest.TestCase):
