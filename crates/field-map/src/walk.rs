@@ -1,5 +1,8 @@
 //! Walks through a request, and finds the fields that a translation drops or refuses.
 
+use std::borrow::Cow;
+
+use serde_json::Value;
 use vendor::Protocol;
 use wire::{ApiError, Path};
 
@@ -148,8 +151,16 @@ fn refusal(part: &Part<'_>, path: &Path<'_>) -> ApiError {
         (Some((tag, kind)), _) => {
             ApiError::unsupported_value(&path.key(tag).to_string(), &format!("'{kind}'"))
         }
-        (None, Part::Keyword(word)) => ApiError::unsupported_value(&path.to_string(), word),
+        (None, Part::Keyword(word)) => ApiError::unsupported_value(&path.to_string(), &shown(word)),
         (None, _) => ApiError::unsupported_value(&path.to_string(), "the given value"),
+    }
+}
+
+/// Returns a value as it is shown in a sentence: a text in quotes.
+fn shown(word: &str) -> Cow<'_, str> {
+    match serde_json::from_str::<Value>(word) {
+        Ok(Value::Bool(_) | Value::Number(_)) => word.into(),
+        _ => format!("'{word}'").into(),
     }
 }
 
