@@ -41,8 +41,7 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
 /// committed figures; or writes these (`--write REASON`), shows that one more copy of the body is
 /// reported (`--planted`), or compares with another commit (`--against COMMIT`).
 pub(crate) fn instructions(args: &[OsString]) -> Outcome {
-    needs::valgrind()?;
-    let program = build("--bin bare_proxy --bin instructions")?.join("instructions");
+    let program = counted("--bin bare_proxy --bin instructions")?.join("instructions");
     let count = |figures: &Path, gateway: Option<&Path>, args: &[OsString]| {
         let mut command = Command::new(&program);
         command.arg(figures).args(args);
@@ -71,8 +70,7 @@ pub(crate) fn instructions(args: &[OsString]) -> Outcome {
 /// Counts the instructions for n and for 4 n parts of requests and answers; or shows that a quadratic
 /// loop is found (`--planted`).
 pub(crate) fn linear(args: &[OsString]) -> Outcome {
-    needs::valgrind()?;
-    let mut command = Command::new(build("--bin linear")?.join("linear"));
+    let mut command = Command::new(counted("--bin linear")?.join("linear"));
     if args.iter().any(|arg| arg == "--planted") {
         let gateway = worktree::gateway("HEAD".as_ref(), Some(worktree::QUADRATIC_LOOP))?;
         command.arg("--gateway").arg(gateway);
@@ -118,15 +116,20 @@ fn lean_bench(name: &str, args: &[OsString]) -> Outcome {
 pub(crate) fn program(name: &str, args: &[OsString]) -> Outcome {
     let mut command = Command::new("sh");
     command.args(["-c", r#"ulimit -S -n "$(ulimit -H -n)"; exec "$0" "$@""#]);
-    command.arg(build("--bins")?.join(name));
+    needs::compiler()?;
+    dist::build(true)?;
+    command.arg(dist::programs("--bins")?.join(name));
     process::echoed(command.args(workspace::with_page(args, PAGE)))
 }
 
-/// Builds the gateway without engines, and these programs, in release.
-fn build(programs: &str) -> Outcome<PathBuf> {
+/// Builds the gateway without engines, and these programs, to count their instructions.
+fn counted(programs: &str) -> Outcome<PathBuf> {
     needs::compiler()?;
-    dist::build(true)?;
-    dist::programs(programs)
+    needs::valgrind()?;
+    for line in [dist::LEAN, &[dist::BENCHES, programs].concat()] {
+        process::run(dist::counted(&mut workspace::cargo(line), dist::COUNTS)?)?;
+    }
+    Ok(workspace::target()?.join(dist::COUNTS).join("release"))
 }
 
 /// The page of results.

@@ -43,8 +43,7 @@ pub(crate) fn run(selection: &Selection) -> Outcome {
     let mut build = Command::new("nice");
     build.arg("-n19").arg(workspace::cargo_path());
     build.args(dist::LEAN.split_whitespace());
-    build.args(["--release", "--locked", "--target-dir"]);
-    build.arg(dist::lean()?).current_dir(workspace::root());
+    dist::counted(&mut build, dist::COUNTS)?.current_dir(workspace::root());
     workspace::without_own_package(&mut build);
     let _build = Beside::start("release-build", &mut build)?;
     selection.run("ci", STEPS)

@@ -83,8 +83,16 @@ pub(crate) fn with_stores() -> Outcome<PathBuf> {
 /// Builds programs of the benches, and returns their folder. In a build of their own, so that they
 /// enable no feature of the gateway.
 pub(crate) fn programs(which: &str) -> Outcome<PathBuf> {
-    let line = format!("build --all-features --package sluicegate-benches {which}");
-    release(&lean()?, &line)
+    release(&lean()?, &[BENCHES, which].concat())
+}
+
+/// Adds the options of a build for counts of instructions: in release, but crate by crate. The fat
+/// LTO takes minutes on one thread, and counts are compared with counts.
+pub(crate) fn counted<'b>(build: &'b mut Command, folder: &str) -> Outcome<&'b mut Command> {
+    build.env("CARGO_PROFILE_RELEASE_LTO", "false");
+    build.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+    build.args(["--release", "--locked", "--target-dir"]);
+    Ok(build.arg(workspace::target()?.join(folder)))
 }
 
 /// Builds in release into a target folder, and returns the folder of the programs.
@@ -111,6 +119,10 @@ const STATIC: &[&str] = &[
     "-Cstrip=symbols",
     "--cfg=getrandom_backend=\"linux_getrandom\"",
 ];
+/// The folder of builds for counts.
+pub(crate) const COUNTS: &str = "counts";
+/// Builds programs of the benches, which follow.
+pub(crate) const BENCHES: &str = "build --all-features --package sluicegate-benches ";
 /// Builds the gateway with all its features.
 const ALL: &str = "build --package sluicegate-server";
 /// Builds the gateway without engines, with the features that an image has by default.

@@ -17,17 +17,9 @@ pub(crate) const STEPS: &[Step] = &[
         deny::check(&["advisories"])
     }),
     ("chained", "two gateways in a row", suite::chained),
-    (
-        "packages",
-        "the files of crates/server/packaging",
-        dist::check_packaging,
-    ),
+    ("packages", "archive, .deb", dist::check_packaging),
     ("python", "both Python SDKs, all tests", clients::python_all),
-    (
-        "langchain",
-        "LangChain's tests, llm-comply",
-        clients::langchain,
-    ),
+    ("langchain", "LangChain, llm-comply", clients::langchain),
     ("node", "the Node SDKs, current and previous", clients::node),
     ("interop", "in front of llama-cpp-python", || {
         interop::run(&[])

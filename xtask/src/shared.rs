@@ -36,8 +36,8 @@ pub(crate) fn run(Args { built }: &Args) -> Outcome {
         times.step("build the tests", suite::binaries)?;
         listed::binaries_metadata()?;
     }
-    let redis = needs::configured("SLUICEGATE_REDIS")?.or_else(|| installed(&REDIS_PATHS));
-    let faketime = installed(&FAKETIME_PATHS);
+    let redis = needs::configured("SLUICEGATE_REDIS")?.or_else(|| installed(REDIS_PATHS));
+    let faketime = installed(FAKETIME_PATHS);
     let has_postgres = process::captured(postgres().stderr(Stdio::null())).is_ok();
     let missing = [
         redis.is_none().then_some(REDIS),
@@ -168,26 +168,21 @@ fn is_ci(variable: Option<&OsStr>) -> bool {
 }
 
 /// The first of these files that exists.
-fn installed(paths: &[&str]) -> Option<PathBuf> {
-    paths.iter().map(PathBuf::from).find(|path| path.is_file())
+fn installed(paths: &str) -> Option<PathBuf> {
+    let mut paths = paths.split(' ').map(PathBuf::from);
+    paths.find(|path| path.is_file())
 }
 
 /// The part of their names that all tests of leases in Redis have.
 const IN_REDIS: &str = "in_redis";
 /// Where packages put redis-server.
-const REDIS_PATHS: [&str; 3] = [
-    "/usr/bin/redis-server",
-    "/usr/local/bin/redis-server",
-    "/opt/homebrew/bin/redis-server",
-];
+const REDIS_PATHS: &str =
+    "/usr/bin/redis-server /usr/local/bin/redis-server /opt/homebrew/bin/redis-server";
 /// The part of their names that all tests of a clock that is set have.
 const WITH_FAKETIME: &str = "with_faketime";
 /// Where packages put libfaketime.
-const FAKETIME_PATHS: [&str; 3] = [
-    "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
-    "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1",
-    "/usr/lib64/faketime/libfaketime.so.1",
-];
+const FAKETIME_PATHS: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1 \
+    /usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1 /usr/lib64/faketime/libfaketime.so.1";
 /// The time for which all of the tests may run, without their builds.
 const LIMIT: Duration = Duration::from_secs(600);
 

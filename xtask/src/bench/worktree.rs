@@ -26,7 +26,7 @@ pub(super) const QUADRATIC_LOOP: Plant = [
 /// Builds the gateway of a commit, with a planted change if there is one. Returns its path.
 pub(super) fn gateway(commit: &OsStr, plant: Option<Plant>) -> Outcome<PathBuf> {
     let folder = workspace::target()?.join("worktree");
-    let (tree, target) = (folder.join("tree"), folder.join("target"));
+    let tree = folder.join("tree");
     workspace::remove(&tree)?;
     // With `--force`, since git still knows the worktree that was removed.
     let mut add = workspace::git("worktree add --quiet --force --detach");
@@ -37,9 +37,8 @@ pub(super) fn gateway(commit: &OsStr, plant: Option<Plant>) -> Outcome<PathBuf> 
         std::fs::write(&file, planted(plant, &source)?).at(plant[0])?;
     }
     let mut build = workspace::cargo(dist::LEAN);
-    build.args(["--release", "--locked", "--target-dir"]);
-    process::run(build.arg(&target).current_dir(&tree))?;
-    Ok(target.join("release/sluicegate"))
+    process::run(dist::counted(&mut build, "worktree/target")?.current_dir(&tree))?;
+    Ok(folder.join("target/release/sluicegate"))
 }
 
 /// The source with the change.
