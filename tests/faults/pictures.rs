@@ -92,6 +92,12 @@ fn f01_f02_f15_addresses_in_conversations_lead_nowhere_inside() {
                     "{path} {input}: {}",
                     response.text()
                 );
+                let code = match path {
+                    "/v1/chat/completions" => json!("invalid_image_url"),
+                    "/v1/responses" => json!("invalid_value"),
+                    _ => Value::Null,
+                };
+                assert_eq!(response.json()["error"]["code"], code, "{path} {input}");
             }
         }
         assert_eq!(

@@ -27,6 +27,7 @@ crate::text_enum! {
         IntegerAboveMaxValue = "integer_above_max_value",
         IntegerBelowMinValue = "integer_below_min_value",
         InvalidApiKey = "invalid_api_key",
+        InvalidImageUrl = "invalid_image_url",
         InvalidJson = "invalid_json",
         InvalidParameterCombination = "invalid_parameter_combination",
         InvalidPrompt = "invalid_prompt",

@@ -7,7 +7,7 @@ use policy::affinity::{Conversation, member};
 use policy::limit::Answers;
 use policy::targets::UpstreamTarget;
 use translate::inbound::Chat;
-use wire::{ApiError, Path, Splice};
+use wire::{ApiError, Code, Path, Splice};
 
 use super::text::{
     EndpointRules, ImageUse, Permissions, RelayNotes, RelayPolicy, RequestCodec, TextEndpoint,
@@ -16,6 +16,7 @@ use super::text::{
 impl EndpointRules for Chat {
     const PROTOCOL: Protocol = Protocol::Chat;
     const UPSTREAM_PROTOCOL: vendor::Protocol = vendor::Protocol::Chat;
+    const IMAGE_URL_CODE: Code = Code::InvalidImageUrl;
 }
 
 impl RequestCodec for Chat {

@@ -196,7 +196,8 @@ fn check_access<D: TextEndpoint>(
         }
         ImageUse::None | ImageUse::Required => false,
     };
-    image_urls::check_all(state, |visit| D::image_urls(request, visit))?;
+    image_urls::check_all(state, |visit| D::image_urls(request, visit))
+        .map_err(|error| error.with_image_url_code(D::IMAGE_URL_CODE))?;
     Ok(hides_image_tools)
 }
 

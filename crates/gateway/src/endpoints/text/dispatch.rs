@@ -165,7 +165,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         let share = &self.parsed.body.upload.share;
         image_urls::inline(&mut inbound.request, &self.key, &state, share)
             .await
-            .map_err(TargetFailure::fatal)?;
+            .map_err(|error| TargetFailure::fatal(error.with_image_url_code(D::IMAGE_URL_CODE)))?;
         let started = engine.start(inbound.request).await;
         // A request that is too large for a small model may fit the next one.
         let Generation { dropped, events } = started.map_err(TargetFailure::fall_back)?;

@@ -8,7 +8,7 @@ use policy::limit::Answers;
 use policy::targets::UpstreamTarget;
 use relay::{End, RelayProtocol};
 use translate::inbound::ClientProtocol;
-use wire::{ApiError, Path, Splice};
+use wire::{ApiError, Code, Path, Splice};
 
 use crate::exchange::refusal::Refusal;
 use crate::request::references::References;
@@ -31,6 +31,8 @@ pub(crate) trait EndpointRules {
     const PROTOCOL: Protocol;
     /// The same protocol, as an upstream protocol.
     const UPSTREAM_PROTOCOL: vendor::Protocol;
+    /// The error code of an image URL that cannot be used.
+    const IMAGE_URL_CODE: Code = Code::InvalidValue;
     /// True if a streaming request over a limit gets a failure event; otherwise it
     /// gets a 429.
     const LIMIT_IN_STREAM: bool = false;

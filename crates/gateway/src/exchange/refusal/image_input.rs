@@ -33,6 +33,14 @@ impl Refusal {
         }
     }
 
+    /// Gives an error of image URLs the code of the client's protocol.
+    pub(crate) fn with_image_url_code(mut self, code: Code) -> Self {
+        if self.error.code == Code::InvalidValue.as_str() {
+            self.error.code = code.as_str();
+        }
+        self
+    }
+
     /// More image URLs than are fetched for one request: 400.
     pub(crate) fn too_many_image_urls(most: usize) -> Self {
         let sentence = format!("Too many image URLs: at most {most} are fetched for one request.");

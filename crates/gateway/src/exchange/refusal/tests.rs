@@ -560,6 +560,15 @@ fn image_urls() -> Vec<Case> {
         let url = format!("https://images.example/a.png?key={SECRET}");
         Case::of(class, Refusal::image_url(error, &url, Some("input[0]")))
     };
+    let chat = |class, refusal: Refusal| {
+        Case::of_responses(class, refusal.with_image_url_code(Code::InvalidImageUrl))
+    };
+    let url_in_chat = |class, error| {
+        chat(
+            class,
+            Refusal::image_url(error, "https://images.example", None),
+        )
+    };
     vec![
         url("image_not_downloaded", FetchError::Timeout),
         url("image_not_downloaded", FetchError::Status(404)),
@@ -569,6 +578,15 @@ fn image_urls() -> Vec<Case> {
         url("image_urls_off", FetchError::Off),
         url("too_many_downloads", FetchError::Busy),
         Case::of("too_many_image_urls", Refusal::too_many_image_urls(16)),
+        url_in_chat("image_not_downloaded_in_chat", FetchError::Timeout),
+        url_in_chat("image_not_an_image_in_chat", FetchError::Kind),
+        url_in_chat("image_url_not_allowed_in_chat", NotAllowed::Port.into()),
+        url_in_chat("image_urls_off_in_chat", FetchError::Off),
+        url_in_chat("too_many_downloads", FetchError::Busy),
+        chat(
+            "too_many_image_urls_in_chat",
+            Refusal::too_many_image_urls(16),
+        ),
     ]
 }
 
