@@ -111,10 +111,9 @@ pub(crate) fn built() -> Outcome<Vec<Program>> {
 /// Writes where the existing test programs are, so that nextest does not build them again: that
 /// would replace the gateway by one with the features of the tests.
 pub(crate) fn binaries_metadata() -> Outcome<PathBuf> {
-    let mut list = NEXTEST.command(
-        "list --workspace --exclude xtask --tests --locked --list-type binaries-only \
-         --message-format json --cargo-quiet",
-    )?;
+    let line = "list --workspace --exclude xtask --tests --locked --list-type binaries-only \
+                --message-format json --cargo-quiet";
+    let mut list = NEXTEST.command(&[line, workspace::TEST_FEATURES].concat())?;
     let file = workspace::target()?.join(METADATA);
     fs::write(&file, process::output(&mut list)?).at(&file)?;
     Ok(file)

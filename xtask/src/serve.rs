@@ -27,8 +27,7 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     Err(process::not_started(&serve, &error))
 }
 
-/// The profile of a first build: a release build takes minutes longer, for less CPU time per
-/// request.
+/// The profile of a first build: a release build takes minutes longer.
 const PROFILE: &str = "quick";
 /// The features of the embedded engines.
 const ENGINES: &str = "image-engine,text-engine";

@@ -33,7 +33,8 @@ pub(crate) fn beside() -> Outcome<Beside> {
 pub(crate) fn run(Args { built }: &Args) -> Outcome {
     let times = &mut Times::of("shared");
     if !built {
-        times.step("build the tests", suite::binaries)?;
+        times.step("build the tests", suite::build)?;
+        times.step("build the gateway", suite::product)?;
         listed::binaries_metadata()?;
     }
     let redis = needs::configured("SLUICEGATE_REDIS")?.or_else(|| installed(REDIS_PATHS));

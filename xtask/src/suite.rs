@@ -10,6 +10,7 @@ use crate::outcome::{At as _, Outcome, no_problems};
 use crate::process::Killed;
 use crate::times::Times;
 use crate::tools::NEXTEST;
+use crate::workspace::TEST_FEATURES;
 use crate::{fetch_model, needs, process, seed, workspace};
 
 /// Builds everything and runs the tests whose path contains one of `filters`, or all of them, and
@@ -30,7 +31,7 @@ pub(crate) fn run(times: &mut Times, filters: &[String], seed: u64) -> Outcome {
     }
     times.step("examples in the documentation", || {
         let line = "test --workspace --exclude xtask --locked --doc --quiet";
-        process::run(&mut workspace::cargo(line))
+        process::run(&mut workspace::cargo(&[line, TEST_FEATURES].concat()))
     })
 }
 
@@ -38,29 +39,22 @@ pub(crate) fn run(times: &mut Times, filters: &[String], seed: u64) -> Outcome {
 /// enable features for the tests of the product.
 pub(crate) fn build() -> Outcome {
     needs::compiler()?;
-    process::run(&mut workspace::cargo(BUILD))
+    process::run(&mut workspace::cargo(&[BUILD, TEST_FEATURES].concat()))
 }
 
-/// Builds the gateway with its release features.
-///
-/// The tests run it from the target folder, where the build of the tests has left one with the
-/// features that tests enable.
+/// Builds the gateway with its release features but jemalloc, in place of the one that the build of
+/// the tests has left, which has the features that tests enable.
 pub(crate) fn product() -> Outcome {
     needs::compiler()?;
     let line = "build --locked --package sluicegate-server --bins";
-    process::run(&mut workspace::cargo(line))
-}
-
-/// Builds the gateway with its release features, and the simulator as the test build has it.
-pub(crate) fn binaries() -> Outcome {
-    build()?;
-    product()
+    process::run(&mut workspace::cargo(&[line, TEST_FEATURES].concat()))
 }
 
 /// Downloads the model if it is absent, and builds the gateway and the simulator.
 pub(crate) fn ready() -> Outcome {
     fetch_model::run()?;
-    binaries()
+    build()?;
+    product()
 }
 
 /// Runs the tests of the embedded model's replies, which a second gateway relays.
@@ -138,7 +132,7 @@ pub(crate) fn prepared(tests: &mut Command, seed: u64) -> &mut Command {
 }
 
 /// The build of all tests.
-pub(crate) const BUILD: &str = "build --workspace --exclude xtask --bins --tests --locked";
+const BUILD: &str = "build --workspace --exclude xtask --bins --tests --locked";
 /// The programs whose tests `.config/nextest.toml` leaves out, and how many tests of each run at
 /// once: tests of the gateway mostly wait, tests of the model compute.
 const SHARED: [(&str, &str); 2] = [

@@ -112,3 +112,7 @@ pub(crate) fn with_page(args: &[OsString], page: &str) -> Vec<OsString> {
     }
     all
 }
+
+/// The features of a build for tests: all but jemalloc, whose C takes 100 seconds of CPU time.
+pub(crate) const TEST_FEATURES: &str = " --no-default-features --features image-engine,\
+                                        postgres,sqlite,sluicegate-server/text-engine,valkey";

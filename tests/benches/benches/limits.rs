@@ -16,8 +16,10 @@ use quota::{
     Budget, Caps, Claim, Demand, FailMode, LeaseGrant, LeaseRequest, LeaseSettings, LimitId,
     LostLease, Money, Now, SharedLedger, Terms, Used,
 };
+#[cfg(feature = "jemalloc")]
 use tikv_jemallocator::Jemalloc;
 
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 

@@ -18,12 +18,14 @@ use hyper::{Request, Response, Uri};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+#[cfg(feature = "jemalloc")]
 use tikv_jemallocator::Jemalloc;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 type Upstream = Client<HttpConnector, Incoming>;
 
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
