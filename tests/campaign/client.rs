@@ -1,4 +1,4 @@
-//! The requests of clients, and their exchange with the gateway over either version of HTTP.
+//! The requests of clients, and their exchange with the gateway over either version of HTTP or a WebSocket.
 
 use serde_json::Value;
 use simulator::Protocol;

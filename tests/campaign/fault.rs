@@ -4,11 +4,11 @@
 mod coded;
 mod draw;
 mod foreign;
-mod http2;
 mod next;
 mod play;
 mod rewrite;
 mod strict;
+mod transport;
 
 use std::fmt;
 use std::time::Duration;
@@ -22,10 +22,10 @@ use testkit::upstreams::BENT;
 pub(crate) use self::coded::Coding;
 pub(crate) use self::coded::{Coded, JSON_BODY, Upload};
 pub(crate) use self::foreign::Foreign;
-pub(crate) use self::http2::Http2;
 pub(crate) use self::next::{Next, Place, either, other};
 use self::rewrite::Rewrite;
 pub(crate) use self::strict::{OTHER_VENDOR, Strict, VENDOR, VENDORS, Vendors};
+pub(crate) use self::transport::Transport;
 use crate::drawing::Drawing;
 
 /// One fault.
@@ -43,8 +43,7 @@ pub(crate) struct Fault {
     pub(crate) drawing: Drawing,
     pub(crate) kind: Kind,
     pub(crate) pace: Pace,
-    /// For a client that speaks HTTP/2.
-    pub(crate) http2: Option<Http2>,
+    pub(crate) transport: Transport,
     /// True if the next fault follows at once, and finds the connections and the counts of circuit
     /// breakers that this one left behind.
     pub(crate) is_hurried: bool,
@@ -104,7 +103,8 @@ pub(crate) enum Kind {
     Drain(Spot),
 }
 
-/// The way in which a client disconnects. Over HTTP/2 it may leave its stream only.
+/// The way in which a client disconnects. Over HTTP/2 it may leave its stream only. A WebSocket that is half closed is
+/// at its end, as one that is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leave {
     /// It closes the connection.
@@ -165,6 +165,7 @@ impl Fault {
             (Some(_), Some(_)) => "two strict vendors",
             (None, Some(_)) => "two targets",
             (None, None) if self.is_undecodable() => "undecodable request",
+            (None, None) if self.transport == Transport::WebSocket => "over a WebSocket",
             (None, None) => self.kind.name(),
         }
     }
@@ -414,7 +415,7 @@ pub(crate) mod planted {
                 question: Question::Text,
                 kind,
                 pace,
-                http2: None,
+                transport: Transport::Http1,
                 is_hurried: false,
                 model: String::new(),
                 next: None,

@@ -146,12 +146,11 @@ pub(crate) struct Http2Exchange {
 impl Http2Exchange {
     pub(crate) fn new(connection: Http2Connection, fault: &Fault) -> Self {
         let request = ClientRequest::new(fault);
-        let goaway = fault.http2.and_then(|http2| http2.goaway);
         Self {
             connection,
             request,
             at_once: fault.pace.at_once,
-            goaway: goaway.map(|spot| spot.of(LONG)),
+            goaway: fault.transport.goaway().map(|spot| spot.of(LONG)),
             upload: None,
             is_half_sent: false,
             head: None,
@@ -280,7 +279,7 @@ mod tests {
     use testkit::http2::PREFACE;
 
     use super::*;
-    use crate::fault::{Http2, Kind};
+    use crate::fault::{Kind, Transport};
     use crate::pipe::{Count, Recorder, pair};
 
     /// `GOAWAY` is a frame between others, also on a connection that takes a few bytes at once, and
@@ -291,9 +290,9 @@ mod tests {
             Recorder::default(),
             Fault::planted(Protocol::Chat, Protocol::Chat, true, Kind::Nothing),
         );
-        fault.http2 = Some(Http2 {
+        fault.transport = Transport::Http2 {
             goaway: Some(Spot::MIDDLE),
-        });
+        };
         let tape = recorder.next();
         let (served, client) = pair(20, &Count::default());
         let server = tokio::spawn(async move {

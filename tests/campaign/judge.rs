@@ -4,6 +4,7 @@ mod answer;
 mod bystander;
 mod counts;
 mod foreign;
+mod handshake;
 mod reason;
 mod requests;
 
@@ -12,7 +13,7 @@ use testkit::reading::Reading;
 use testkit::requests::protocol_name;
 use testkit::{assert_private, check_response_headers};
 
-use crate::fault::{Fault, Kind, OTHER_VENDOR, Place, VENDOR, other};
+use crate::fault::{Fault, Kind, OTHER_VENDOR, Place, Transport, VENDOR, other};
 use crate::harness::{Exchange, Leftovers, Observed};
 use crate::metrics::Counted;
 use crate::upstream_response::UpstreamResponse;
@@ -79,13 +80,14 @@ pub(crate) fn judge(fault: &Fault, observed: &Observed, log: &str, panics: &[Str
         answer::check_withheld(&case, verdict);
         requests::check_next(&case, verdict);
     }
-    match (&fault.bystander, &observed.bystander) {
-        (Some(bystander), Some(seen)) => {
-            let (counted, log) = bystander::check(bystander, seen, &observed.counted, log);
-            counts::check(&case, verdict, &counted, &log);
-        }
-        _ => counts::check(&case, verdict, &observed.counted, log),
+    let (mut counted, mut log) = (observed.counted.clone(), log.to_owned());
+    if fault.transport == Transport::WebSocket {
+        (counted, log) = handshake::check(&counted, &log);
     }
+    if let (Some(bystander), Some(seen)) = (&fault.bystander, &observed.bystander) {
+        (counted, log) = bystander::check(bystander, seen, &counted, &log);
+    }
+    counts::check(&case, verdict, &counted, &log);
     verdict
 }
 
@@ -155,7 +157,7 @@ impl<'a> Case<'a> {
     fn is_unprocessed(&self) -> bool {
         let observed = self.observed;
         self.drawn.kind.is_of_process()
-            && self.drawn.http2.is_some()
+            && matches!(self.drawn.transport, Transport::Http2 { .. })
             && observed.client.response.is_none()
             && observed.exchanges.is_empty()
             && observed.counted == Counted::default()

@@ -6,7 +6,8 @@
 //! block up to it. After each, `judge` checks the client, the upstream, the log and the metrics
 //! against the requirements. A quarter of the requests has another one beside it, which has to
 //! succeed. Half of the faults follow the one before at once, over the connections that it left
-//! open. A third of the clients speaks HTTP/2, with the other request on the same connection.
+//! open. A third of the clients speaks HTTP/2, with the other request on the same connection. A quarter of the clients
+//! that stream Responses sends its request over a WebSocket, where each message is judged as an event of a stream.
 //!
 //! The table that is printed has a row for each kind of fault:
 //!
@@ -19,6 +20,7 @@
 //! - Of *two targets*, the first has one of these faults, and the second mostly none.
 //! - An *undecodable request* is cut within its content coding, has another one than its label says, or decodes to
 //!   more than the limit. One in forty requests has a coding, and as many answers, whatever else happens to them.
+//! - A request *over a WebSocket* meets any fault of an upstream, of its client or of the process.
 //! - A *strict vendor* refuses what the real one refuses; a client of another protocol sends it a request at random,
 //!   and any of these faults may happen. Neither it nor the second of *two strict vendors* may refuse the request that
 //!   the gateway makes from it.
@@ -46,6 +48,7 @@ mod shares;
 mod summary;
 mod upstream_response;
 mod visit;
+mod websocket;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

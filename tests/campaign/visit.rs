@@ -5,12 +5,14 @@ use std::time::Duration;
 use server::EmbeddedGateway;
 use testkit::Response;
 use tokio::time::{sleep, timeout};
+use tokio_tungstenite::WebSocketStream;
 
 use crate::client::ClientExchange;
-use crate::fault::{Fault, Kind, Leave, Spot};
+use crate::fault::{Fault, Kind, Leave, Spot, Transport};
 use crate::http1::Http1Exchange;
 use crate::http2::{Http2Connection, Http2Exchange};
 use crate::pipe::Pipe;
+use crate::websocket::{self, WebSocketExchange};
 
 /// The actions of a client, and the response it got.
 #[derive(Default)]
@@ -29,19 +31,23 @@ pub(crate) struct Client {
 pub(crate) enum ClientConnection {
     Http1(Pipe),
     Http2(Http2Connection),
+    WebSocket(Box<WebSocketStream<Pipe>>),
 }
 
 impl ClientConnection {
     /// The side of the client of this fault.
     pub(crate) async fn open(pipe: Pipe, fault: &Fault) -> Self {
-        match fault.http2 {
-            None => Self::Http1(pipe),
-            Some(_) => Self::Http2(Http2Connection::open(pipe, fault.pace.at_once).await),
+        match fault.transport {
+            Transport::Http1 => Self::Http1(pipe),
+            Transport::Http2 { .. } => {
+                Self::Http2(Http2Connection::open(pipe, fault.pace.at_once).await)
+            }
+            Transport::WebSocket => Self::WebSocket(Box::new(websocket::open(pipe, fault).await)),
         }
     }
 
-    /// The same connection for the bystander of a fault. `None` if it has to open its own: over
-    /// HTTP/1.1, and if the fault closes the connection.
+    /// The same connection for the bystander of a fault. `None` if it has to open its own: beside
+    /// HTTP/1.1 or a WebSocket, and if the fault closes the connection.
     pub(crate) fn shared(&self, fault: &Fault) -> Option<Self> {
         match self {
             Self::Http2(connection) if !fault.closes_connection() => {
@@ -57,6 +63,9 @@ impl ClientConnection {
             Self::Http1(pipe) => visit(Http1Exchange::new(pipe, fault), fault, inside).await,
             Self::Http2(connection) => {
                 visit(Http2Exchange::new(connection, fault), fault, inside).await
+            }
+            Self::WebSocket(socket) => {
+                visit(WebSocketExchange::new(*socket, fault), fault, inside).await
             }
         }
     }

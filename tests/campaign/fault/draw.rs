@@ -10,7 +10,7 @@ use testkit::requests::Question;
 use super::coded::Coded;
 use super::rewrite::Rewrite;
 use super::{
-    Change, Fault, Foreign, Hollow, Http2, Kind, Leave, Next, Pace, Place, Spot, Strict, next,
+    Change, Fault, Foreign, Hollow, Kind, Leave, Next, Pace, Place, Spot, Strict, Transport, next,
     other,
 };
 use crate::drawing::Drawing;
@@ -41,7 +41,7 @@ impl Fault {
             drawing,
             kind: Kind::draw(dice, upstream),
             pace: Pace::draw(dice),
-            http2: None,
+            transport: Transport::Http1,
             is_hurried: dice.once_in(2),
             next: None,
             strict,
@@ -61,7 +61,7 @@ impl Fault {
         fault.next = Next::draw(dice, &fault).filter(|_| !fault.is_undecodable());
         fault.is_hurried &= !fault.holds();
         fault.model = next::model(&fault);
-        fault.http2 = Http2::draw(dice);
+        fault.transport = Transport::draw(dice, seed, &fault);
         if !fault.kind.is_of_process() && dice.once_in(4) {
             fault.bystander = Some(Box::new(fault.bystander(dice)));
         }
@@ -87,6 +87,7 @@ impl Fault {
             question: Question::Text,
             kind: Kind::Nothing,
             pace,
+            transport: self.transport.of_bystander(),
             next: None,
             strict: None,
             coded: None,

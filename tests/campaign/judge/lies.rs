@@ -21,7 +21,7 @@ use testkit::{CLIENT_KEY, End, UPSTREAM_KEY};
 
 use self::samples::*;
 use super::Verdict;
-use crate::fault::{Coded, Coding, Hollow, Http2, Kind, Place, Spot, Upload};
+use crate::fault::{Coded, Coding, Hollow, Kind, Place, Spot, Transport, Upload};
 use crate::harness::Observed;
 
 /// Asserts that the judge reports a change of a sample with this part of a message.
@@ -318,11 +318,36 @@ fn an_upstream_is_asked_again_only_where_that_does_no_harm() {
     }
     lies! { asked_twice => Refused;
         "request repeated after the client had 1 events": |it| {
-            it.fault.http2 = Some(Http2 { goaway: None });
+            it.fault.transport = Transport::Http2 { goaway: None };
             it.observed.exchanges[1].written_before = Frame::new(kind::DATA, 0, 1, *b"data: {}\n\n").bytes();
         };
         "request repeated after the client had 1 events": |it| it.observed.exchanges[1].written_before =
             "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nb\r\ndata: {}\r\n\n\r\n".into();
+        "request repeated after the client had 1 events": |it| {
+            it.fault.transport = Transport::WebSocket;
+            it.observed.exchanges[1].written_before = b"HTTP/1.1 101 Switching Protocols\r\n\r\n\x81\x02{}".into();
+        };
+    }
+}
+
+/// The messages of a WebSocket are judged as the events of a stream. Its handshake is counted and logged beside them.
+#[test]
+fn messages_of_a_websocket_are_judged_as_events() {
+    lies! { over_websocket => StreamWhole;
+        "exactly one end": |it| {
+            let last = RESPONSE_EVENTS[RESPONSE_EVENTS.len() - 1];
+            it.response().body.extend(format!("data: {last}\n\n").bytes());
+        };
+        "came to its end": |it| it.response().end = End::Closed;
+        "a false success": |it| { it.write(&[TEXT]); it.sent().is_whole = false; };
+        "the usage": |it| it.change_response("\"output_tokens\":4", "\"output_tokens\":5");
+        "no answer": |it| it.observed.client.response = None;
+        "the lines of a handshake": |it| it.log = line("chat", "chat");
+        "the lines of a handshake": |it| it.log += HANDSHAKE;
+        "a handshake:": |it| it.log = it.log.replace("status=101", "status=200");
+        "101 was counted 1 times too few": |it| it.count_requests(&["200"]);
+        "0 requests were counted, expected 1": |it| it.count_requests(&["101"]);
+        "lines in the log": |it| it.log = HANDSHAKE.to_owned();
     }
 }
 

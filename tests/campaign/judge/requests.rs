@@ -8,10 +8,10 @@ use testkit::strict::Server;
 use testkit::{CLIENT_KEY, Response, UPSTREAM_MODEL, check_request_headers};
 
 use super::{Case, Verdict};
-use crate::fault::{Fault, Kind, Place, Strict};
+use crate::fault::{Fault, Kind, Place, Strict, Transport};
 use crate::harness::{Exchange, Observed};
-use crate::http2;
 use crate::upstream_response::UpstreamResponse;
+use crate::{http2, websocket};
 
 /// Each request belongs to this client and is sent under the gateway's name, and there are not too
 /// many of them.
@@ -125,11 +125,13 @@ fn check_strict(strict: &Strict, request: &Request) {
 /// upstream's status reports a failure, or it closed an idle connection without a response. Another
 /// target gets it if the first one failed for a reason that is not the request's own.
 fn check_retry(drawn: &Fault, first: &Exchange, again: &Exchange) {
-    let body = match drawn.http2 {
-        None => Response::parse(&again.written_before).map(|response| response.body),
-        Some(_) => Some(http2::first_body(&again.written_before)),
+    let written = &again.written_before;
+    let body = match drawn.transport {
+        Transport::Http1 => Response::parse(written).map_or_else(Vec::new, |it| it.body),
+        Transport::Http2 { .. } => http2::first_body(written),
+        Transport::WebSocket => websocket::body(written),
     };
-    let passed = events(&body.unwrap_or_default());
+    let passed = events(&body);
     assert!(
         passed.is_empty(),
         "request repeated after the client had {} events",

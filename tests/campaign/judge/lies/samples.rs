@@ -8,7 +8,7 @@ use testkit::{End, Response, UPSTREAM_KEY};
 use tokio::time::Instant;
 
 use crate::fault::{
-    Change, Coded, Coding, Fault, Foreign, Hollow, Kind, Leave, Place, Spot, Upload,
+    Change, Coded, Coding, Fault, Foreign, Hollow, Kind, Leave, Place, Spot, Transport, Upload,
 };
 use crate::harness::{Exchange, Leftovers, Observed};
 use crate::judge::{Verdict, judge};
@@ -332,6 +332,19 @@ pub(super) fn broken_off() -> Sample {
     sample
 }
 
+/// A stream of Responses over a WebSocket, from an upstream of Chat.
+pub(super) fn over_websocket() -> Sample {
+    let mut fault = Fault::planted(Protocol::Responses, Protocol::Chat, true, Kind::Nothing);
+    fault.transport = Transport::WebSocket;
+    let sent = chat(&[TEXT, FINISH, USAGE, DONE], "their-model");
+    let events = RESPONSE_EVENTS.map(|data| format!("data: {data}\n\n"));
+    let mut sample = Sample::new(fault, sent, response(200, EVENTS, &events.concat()));
+    let tokens = [("input", 5.0), ("output", 4.0)];
+    sample.observed.counted = counted(&["101", "200"], &["completed"], &tokens);
+    sample.log.insert_str(0, HANDSHAKE);
+    sample
+}
+
 /// A stream with one changed byte, in a place where the change does no harm.
 pub(super) fn changed() -> Sample {
     let mut sample = Sample::stream();
@@ -373,6 +386,21 @@ pub(super) const USAGE_OF_THEIRS: &str =
 pub(super) const COMPLETION: &str = r#"{"id":"c1","object":"chat.completion","created":1,"model":"their-model","choices":[{"index":0,"message":{"role":"assistant","content":"You said: nonce-00000007","refusal":null},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":4,"total_tokens":9}}"#;
 pub(super) const MESSAGE: &str = r#"{"id":"msg_1","type":"message","role":"assistant","model":"chat","content":[{"type":"text","text":"You said: nonce-00000007"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":5,"output_tokens":4}}"#;
 pub(super) const RESPONSE: &str = r#"{"id":"resp_1","object":"response","created_at":1,"status":"completed","model":"MODEL","output":[{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"You said: nonce-00000007","annotations":[]}]}],"error":null,"incomplete_details":null,"usage":{"input_tokens":5,"input_tokens_details":{"cached_tokens":0},"output_tokens":4,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":9}}"#;
+/// The stream of the response above.
+pub(super) const RESPONSE_EVENTS: [&str; 9] = [
+    r#"{"type":"response.created","sequence_number":0,"response":{"id":"resp_1","object":"response","created_at":1,"status":"in_progress","model":"chat","output":[],"error":null,"incomplete_details":null,"usage":null}}"#,
+    r#"{"type":"response.in_progress","sequence_number":1,"response":{"id":"resp_1","object":"response","created_at":1,"status":"in_progress","model":"chat","output":[],"error":null,"incomplete_details":null,"usage":null}}"#,
+    r#"{"type":"response.output_item.added","sequence_number":2,"output_index":0,"item":{"id":"msg_1","type":"message","status":"in_progress","role":"assistant","content":[]}}"#,
+    r#"{"type":"response.content_part.added","sequence_number":3,"item_id":"msg_1","output_index":0,"content_index":0,"part":{"type":"output_text","text":"","annotations":[]}}"#,
+    r#"{"type":"response.output_text.delta","sequence_number":4,"item_id":"msg_1","output_index":0,"content_index":0,"delta":"You said: nonce-00000007"}"#,
+    r#"{"type":"response.output_text.done","sequence_number":5,"item_id":"msg_1","output_index":0,"content_index":0,"text":"You said: nonce-00000007"}"#,
+    r#"{"type":"response.content_part.done","sequence_number":6,"item_id":"msg_1","output_index":0,"content_index":0,"part":{"type":"output_text","text":"You said: nonce-00000007","annotations":[]}}"#,
+    r#"{"type":"response.output_item.done","sequence_number":7,"output_index":0,"item":{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"You said: nonce-00000007","annotations":[]}]}}"#,
+    r#"{"type":"response.completed","sequence_number":8,"response":{"id":"resp_1","object":"response","created_at":1,"status":"completed","model":"chat","output":[{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"You said: nonce-00000007","annotations":[]}]}],"error":null,"incomplete_details":null,"usage":{"input_tokens":5,"input_tokens_details":{"cached_tokens":0},"output_tokens":4,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":9}}}"#,
+];
+/// The line in the log of the handshake of a WebSocket.
+pub(super) const HANDSHAKE: &str =
+    " INFO access: request_id=\"req_0\" route=\"websocket\" status=101 took_ms=1.0\n";
 pub(super) const UPSTREAM_ERROR: &str = r#"{"error":{"message":"The upstream returned an invalid reply.","type":"server_error","param":null,"code":"upstream_error"}}"#;
 pub(super) const TIMEOUT: &str = r#"{"error":{"message":"The upstream did not answer in time.","type":"server_error","param":null,"code":"upstream_timeout"}}"#;
 
