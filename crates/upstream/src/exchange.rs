@@ -8,20 +8,27 @@ use tokio::time::Instant;
 
 use crate::breaker::Outcome;
 use crate::failure::Failure;
-use crate::host::Host;
 use crate::host_attempt::HostAttempt;
 use crate::incoming::{Incoming, IncomingBody, Source};
 use crate::outgoing::Outgoing;
 use crate::response_head::ResponseHead;
 use crate::{retry_after, websocket};
 
-/// Sends the request and waits for the head of the response, until `deadline` at the latest.
+/// Sends the request over HTTP, or over a WebSocket if the client and the host have one, and waits for the
+/// head of the response, until `deadline` at the latest.
 pub(crate) async fn exchange(
     mut attempt: HostAttempt,
     outgoing: &Outgoing,
     deadline: Instant,
 ) -> Result<Incoming, Failure> {
-    let exchanged = send(&attempt.host, outgoing, deadline).await;
+    let exchanged = match &outgoing.sockets {
+        // Boxed, because it is rare, and large because of TLS.
+        Some(sockets) if attempt.host.has_websocket => {
+            let exchange = websocket::exchange(&attempt.host, sockets, outgoing, deadline);
+            Box::pin(exchange).await
+        }
+        _ => attempt.host.exchange(outgoing, deadline).await,
+    };
     match exchanged.and_then(|(source, head)| check(&head).map(|()| (source, head))) {
         Ok((source, head)) => Ok(incoming(attempt, outgoing, source, head)),
         Err(failure) => {
@@ -35,21 +42,6 @@ pub(crate) async fn exchange(
             });
             Err(failure)
         }
-    }
-}
-
-/// Sends the request over HTTP, or over a WebSocket if the client and the host have one.
-async fn send(
-    host: &Host,
-    outgoing: &Outgoing,
-    deadline: Instant,
-) -> Result<(Source, ResponseHead), Failure> {
-    match &outgoing.sockets {
-        // Boxed, because it is rare, and large because of TLS.
-        Some(sockets) if host.has_websocket => {
-            Box::pin(websocket::exchange(host, sockets, outgoing, deadline)).await
-        }
-        _ => websocket::over_http(host, outgoing, deadline).await,
     }
 }
 

@@ -23,6 +23,7 @@ use crate::failure::Failure;
 use crate::health::HostHealth;
 use crate::http1::unsent::{self, Unsent};
 use crate::http1::{ConnectionEnded, Http1Connection};
+use crate::incoming::Source;
 use crate::options::Options;
 use crate::origin::Origin;
 use crate::outgoing::Outgoing;
@@ -111,7 +112,7 @@ impl Host {
         &self,
         outgoing: &Outgoing,
         deadline: Instant,
-    ) -> Result<(Box<Http1Connection>, ResponseHead), Failure> {
+    ) -> Result<(Source, ResponseHead), Failure> {
         if let Some(connection) = self.pool.take() {
             match self.send_to_host(connection, outgoing, deadline).await {
                 Err(Failure {
@@ -140,7 +141,7 @@ impl Host {
         mut connection: Box<Http1Connection>,
         outgoing: &Outgoing,
         deadline: Instant,
-    ) -> Result<(Box<Http1Connection>, ResponseHead), Failure> {
+    ) -> Result<(Source, ResponseHead), Failure> {
         let request = self.request(outgoing)?;
         let started = Instant::now();
         // The head of a plain reply comes with its last token.
@@ -167,7 +168,7 @@ impl Host {
             )));
         };
         match sent {
-            Ok(head) => Ok((connection, head)),
+            Ok(head) => Ok((Source::Http1(connection), head)),
             Err(ConnectionEnded { error, was_written }) => {
                 let error = EngineError::Upstream(error.to_string());
                 let was_stale =

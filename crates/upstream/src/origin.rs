@@ -82,7 +82,7 @@ impl Origin {
 /// written as it is.
 fn is_plain(target: &str) -> bool {
     // From '-' to '9' are the hyphen, the dot, the slash and the digits.
-    let is_of_path = |byte| matches!(byte, b'-'..=b'9' | b'A'..=b'Z' | b'_' | b'a'..=b'z');
+    let is_of_path = |byte: u8| byte.is_ascii_alphabetic() || matches!(byte, b'-'..=b'9' | b'_');
     target.starts_with('/') && target.bytes().all(is_of_path)
 }
 

@@ -29,7 +29,7 @@ pub(crate) async fn exchange(
 ) -> Result<(Source, ResponseHead), Failure> {
     let create = create_event(&outgoing.body).filter(|_| !sockets.is_refused_by(host.id));
     let Some(create) = create else {
-        return over_http(host, outgoing, deadline).await;
+        return host.exchange(outgoing, deadline).await;
     };
     if let Some(mut socket) = sockets.take(host.id, |sent| host.is_current(sent)) {
         match ask_again(host, sockets, &mut socket, (outgoing, &create), deadline).await {
@@ -49,7 +49,7 @@ pub(crate) async fn exchange(
             if is_final {
                 sockets.note_refusal(host.id);
             }
-            over_http(host, outgoing, deadline).await
+            host.exchange(outgoing, deadline).await
         }
         Err(failed) => {
             if failed.was_connected {
@@ -58,16 +58,6 @@ pub(crate) async fn exchange(
             Err(failed.failure)
         }
     }
-}
-
-/// Sends a request over HTTP.
-pub(crate) async fn over_http(
-    host: &Host,
-    outgoing: &Outgoing,
-    deadline: Instant,
-) -> Result<(Source, ResponseHead), Failure> {
-    let (connection, head) = host.exchange(outgoing, deadline).await?;
-    Ok((Source::Http1(connection), head))
 }
 
 /// Asks for a stream over a socket that has had others. What its server knows of the conversation is
