@@ -1,7 +1,7 @@
 //! The state of an attempt at a target, which its answer goes on to change.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use engine::TextEvent;
 
@@ -17,7 +17,7 @@ pub struct Asked {
     /// The kinds of content of the answer that the client's protocol cannot express.
     left_out: RwLock<Vec<&'static str>>,
     /// The usage and the images that the target has reported.
-    pub reported: Arc<Reported>,
+    pub reported: Reported,
     /// The length of the translated content that the target has sent, in bytes.
     content: AtomicU64,
     /// True if the target has sent events, but no content yet.

@@ -8,7 +8,7 @@ use engine::EngineError;
 use relay::{End, Guard, RelayProtocol};
 use upstream::IncomingBody;
 
-use crate::reported::Reported;
+use crate::asked::Asked;
 
 /// A stream that is being relayed.
 #[derive(Debug)]
@@ -26,9 +26,9 @@ pub struct Relay<S> {
 }
 
 impl<S: RelayProtocol> Relay<S> {
-    /// Reads a stream up to its first content, and calls `on_opening` once it has read an event. The
+    /// Reads a stream up to its first content, and notes in `asked` that it has read an event before. The
     /// events before the content are kept until then, up to 1 MiB. The usage of a stream that fails, or is
-    /// given up, before any content is passed to `reported`.
+    /// given up, before any content is passed to `asked` too.
     ///
     /// # Errors
     /// When it fails before any content.
@@ -37,8 +37,7 @@ impl<S: RelayProtocol> Relay<S> {
         body: IncomingBody,
         relay_protocol: S,
         model: &str,
-        reported: &Reported,
-        on_opening: impl FnOnce(),
+        asked: &Asked,
     ) -> Result<Self, EngineError> {
         let mut this = Self {
             guard: Guard::new(relay_protocol, model.to_owned()),
@@ -48,17 +47,14 @@ impl<S: RelayProtocol> Relay<S> {
             body,
         };
         let mut opening = Vec::new();
-        let mut on_opening = Some(on_opening);
         let mut read = this.feed(first, &mut opening);
         while matches!(read, Ok(None)) && !this.guard.has_content() && opening.len() <= MAX_OPENING
         {
-            if !opening.is_empty()
-                && let Some(note) = on_opening.take()
-            {
-                note();
+            if !opening.is_empty() {
+                asked.set_opened();
             }
             // The wait may be given up.
-            reported.set_usage(this.guard.usage());
+            asked.reported.set_usage(this.guard.usage());
             read = poll_fn(|cx| this.poll_feed(cx, &mut opening)).await;
         }
         match read {
@@ -66,7 +62,7 @@ impl<S: RelayProtocol> Relay<S> {
             // It came with the first content, and the client gets both, as if it had come later.
             Err(error) if this.guard.has_content() => this.failure = Some(error),
             Err(error) => {
-                reported.set_usage(this.guard.usage());
+                asked.reported.set_usage(this.guard.usage());
                 return Err(error);
             }
         }

@@ -15,22 +15,23 @@ use upstream::IncomingBody;
 use vendor::Protocol;
 
 use crate::answer::Answer;
+use crate::asked::Asked;
 use crate::reported::Reported;
 
 /// Reads a response up to its first neutral event, and returns the stream of all its events. Any
 /// event or comment of the upstream restarts the idle timeout, even if it has no neutral event. The
-/// usage is passed to `reported` as soon as it is known.
+/// usage is passed to `asked` as soon as it is known.
 ///
 /// # Errors
 /// When the upstream fails before its first event.
 pub async fn read_stream(
     answer: Answer,
     protocol: Protocol,
-    reported: Arc<Reported>,
+    asked: Arc<Asked>,
 ) -> Result<TextStream, EngineError> {
     let mut stream = match answer {
-        Answer::Json(body) => return read_reply(&body, protocol, &reported).map(from_events),
-        Answer::Events(first, body) => EventStream::new(protocol, first, body, reported),
+        Answer::Json(body) => return read_reply(&body, protocol, &asked.reported).map(from_events),
+        Answer::Events(first, body) => EventStream::new(protocol, first, body, asked),
     };
     poll_fn(|cx| stream.poll_ready(cx)).await?;
     Ok(Box::pin(stream))
@@ -112,18 +113,18 @@ struct EventStream {
     scratch: Vec<TextEvent>,
     /// `None` once the stream has ended or failed.
     body: Option<IncomingBody>,
-    reported: Arc<Reported>,
+    asked: Arc<Asked>,
 }
 
 impl EventStream {
-    fn new(protocol: Protocol, first: Bytes, body: IncomingBody, reported: Arc<Reported>) -> Self {
+    fn new(protocol: Protocol, first: Bytes, body: IncomingBody, asked: Arc<Asked>) -> Self {
         let mut this = Self {
             reader: StreamReader::new(protocol),
             ready: VecDeque::new(),
             failure: None,
             scratch: Vec::new(),
             body: Some(body),
-            reported,
+            asked,
         };
         this.feed(first);
         this
@@ -155,7 +156,7 @@ impl EventStream {
     fn feed(&mut self, chunk: Bytes) {
         let before = self.reader.signs_of_life();
         let mut fed = self.reader.feed(chunk, &mut self.scratch);
-        self.reported.set_usage(self.reader.usage());
+        self.asked.reported.set_usage(self.reader.usage());
         if let Some(body) = &mut self.body {
             let is_alive = self.reader.signs_of_life() > before;
             fed = fed.and(body.note_read(is_alive, self.reader.buffered()));

@@ -8,7 +8,7 @@ use engine::{EngineError, TextEvent};
 use futures_util::StreamExt;
 use network::{Peer, ok, post, send_once, single_host};
 use relay::Chat;
-use sluicegate_answer::{Answer, Relay, Reported, read_stream};
+use sluicegate_answer::{Answer, Asked, Relay, read_stream};
 use tokio::time::{Instant, sleep};
 use vendor::Protocol;
 
@@ -227,8 +227,8 @@ async fn relay_all(answer: Result<Answer, EngineError>) -> Result<(), EngineErro
     let Answer::Events(first, body) = answer? else {
         panic!("it is a stream");
     };
-    let reported = Reported::default();
-    let mut relay = Relay::begin(first, body, Chat::default(), "m", &reported, || ()).await?;
+    let asked = Asked::default();
+    let mut relay = Relay::begin(first, body, Chat::default(), "m", &asked).await?;
     let mut out = Vec::new();
     let mut end = relay.end;
     while end.is_none() {
@@ -253,12 +253,9 @@ async fn begin(pieces: &'static [&'static str]) -> (bool, bool) {
     let Ok(Answer::Events(first, body)) = Answer::read(incoming, 1 << 20).await else {
         panic!("it is a stream");
     };
-    let mut has_opened = false;
-    let (chat, reported) = (Chat::default(), Reported::default());
-    let begun = Relay::begin(first, body, chat, "m", &reported, || has_opened = true).await;
-    let has_begun = begun.is_ok();
-    drop(begun);
-    (has_begun, has_opened)
+    let asked = Asked::default();
+    let begun = Relay::begin(first, body, Chat::default(), "m", &asked).await;
+    (begun.is_ok(), asked.has_opened())
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,5 @@
 //! Answers an image request with a stream.
 
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use answer::Answer;
@@ -72,11 +71,8 @@ impl StreamingDispatch {
         match answer {
             Answer::Events(first, body) => {
                 let protocol = Images::new(request.operation, request.count());
-                let asked = Arc::clone(&self.0.asked);
-                let reported = Arc::clone(&asked.reported);
-                let on_opening = move || asked.set_opened();
-                let model = &request.model;
-                let relay = Relay::begin(first, body, protocol, model, &reported, on_opening).await;
+                let (model, asked) = (&request.model, &self.0.asked);
+                let relay = Relay::begin(first, body, protocol, model, asked).await;
                 Ok(started(relay.map_err(TargetFailure::of)?))
             }
             Answer::Json(body) => {

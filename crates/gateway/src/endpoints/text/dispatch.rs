@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use answer::{Answer, Asked, Reported, read_stream, until_stop};
+use answer::{Answer, Asked, read_stream, until_stop};
 use bytes::Bytes;
 use engine::{EngineError, Generation, TextStream};
 use field_map::Outline;
@@ -39,7 +39,7 @@ pub(super) struct TextDispatch<D: TextEndpoint> {
     /// The WebSockets to upstreams of the client's connection.
     sockets: Option<ClientSockets>,
     deadline: Instant,
-    asked: Arc<Asked>,
+    pub(super) asked: Arc<Asked>,
     /// The account of the first upstream of the client's protocol that was tried.
     first_group: Option<SealGroup>,
     /// The place of the target that has refused a seal, and gets none.
@@ -271,8 +271,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         let answer = outgoing::send_and_classify(server, &outgoing, deadline, turn.effort(), meta)
             .await?
             .at_most(outgoing::MAX_STREAM);
-        let reported = Arc::clone(&self.asked.reported);
-        let mut events = read_stream(answer, protocol, reported)
+        let mut events = read_stream(answer, protocol, Arc::clone(&self.asked))
             .await
             .map_err(TargetFailure::of)?;
         if !encoded.stops.is_empty() {
@@ -297,12 +296,6 @@ impl<D: TextEndpoint> TextDispatch<D> {
         })
     }
 
-    /// Returns a function that records that the target has sent events without content.
-    pub(super) fn on_opening(&self) -> impl FnOnce() + Send + use<D> {
-        let asked = Arc::clone(&self.asked);
-        move || asked.set_opened()
-    }
-
     /// Records the length of the events of an answer, and the kinds of content that they leave out.
     pub(super) fn noted(&self, events: TextStream) -> TextStream {
         let asked = Arc::clone(&self.asked);
@@ -311,11 +304,6 @@ impl<D: TextEndpoint> TextDispatch<D> {
 
     pub(super) fn long_work(&self) -> &LongWork {
         &self.state.long_work
-    }
-
-    /// The usage and the images that the asked target reports.
-    pub(super) fn reported(&self) -> &Arc<Reported> {
-        &self.asked.reported
     }
 
     /// Adds the header that binds the conversation to one server of the upstream, if it has one.

@@ -37,7 +37,7 @@ impl<D: TextEndpoint> Dispatch for StreamingDispatch<D> {
         let answer = match answer {
             TextAnswer::Translated(events) => translated(self.0.noted(events)),
             TextAnswer::Relayed(answer::Answer::Json(body)) => {
-                let events = read_reply(&body, D::UPSTREAM_PROTOCOL, self.0.reported());
+                let events = read_reply(&body, D::UPSTREAM_PROTOCOL, &self.0.asked.reported);
                 let events = events.map_err(TargetFailure::of)?;
                 translated(self.0.noted(answer::from_events(events)))
             }
@@ -47,9 +47,7 @@ impl<D: TextEndpoint> Dispatch for StreamingDispatch<D> {
                 if let Some(marker) = self.0.marker.take() {
                     protocol.mark_seals(marker);
                 }
-                let on_opening = self.0.on_opening();
-                let reported = self.0.reported();
-                let relay = Relay::begin(first, body, protocol, model, reported, on_opening).await;
+                let relay = Relay::begin(first, body, protocol, model, &self.0.asked).await;
                 started(relay.map_err(TargetFailure::of)?)
             }
         };

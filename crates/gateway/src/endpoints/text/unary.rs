@@ -49,15 +49,15 @@ impl<D: TextEndpoint> Dispatch for UnaryDispatch<D> {
                 self.translated(events)?
             }
             TextAnswer::Relayed(answer::Answer::Json(body)) => {
-                let (parsed, reported) = (&self.0.parsed, self.0.reported());
+                let (parsed, reported) = (&self.0.parsed, &self.0.asked.reported);
                 let marker = self.0.marker.as_ref();
                 let relay = || relayed(parsed, &body, marker, reported).map_err(TargetFailure::of);
                 self.0.long_work().run(body.len(), relay).await?
             }
             TextAnswer::Relayed(stream) => {
                 // Read to its end, because another target can be tried until then.
-                let reported = Arc::clone(self.0.reported());
-                let events = read_stream(stream, D::UPSTREAM_PROTOCOL, reported).await;
+                let asked = Arc::clone(&self.0.asked);
+                let events = read_stream(stream, D::UPSTREAM_PROTOCOL, asked).await;
                 let events = self.0.noted(events.map_err(TargetFailure::of)?);
                 let events = collect(events).await;
                 self.translated(events.map_err(TargetFailure::of)?)?
