@@ -20,8 +20,8 @@ pub(crate) struct Targets {
     pub(crate) served_by: OnceLock<ServedBy>,
     /// The attempt in progress, or the one that answers unless that is the hedge.
     pub(crate) asked: Arc<Asked>,
-    /// The hedge of the request, once it was sent.
-    pub(crate) hedge: OnceLock<SentHedge>,
+    /// The hedge of the request, once it was sent. Boxed, because it is rare.
+    pub(crate) hedge: OnceLock<Box<SentHedge>>,
     /// The attempts that have failed, and may have cost something.
     failed: Mutex<Vec<Attempt>>,
     /// The headers for the client of the response by which the last target has failed.

@@ -3,7 +3,7 @@
 mod hedge;
 
 use std::collections::VecDeque;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -249,16 +249,17 @@ pub(crate) fn first_successful_target<A: Dispatch>(
                 has_alternative,
                 trace: attempts.next_trace(&target),
             };
-            let attempt = attempts.begin(target, A::PROTOCOL, &record.asked);
-            let (attempt, result, meta) = match hedge.take() {
+            let mut attempt = attempts.begin(target, A::PROTOCOL, &record.asked);
+            let (result, meta) = match hedge.take() {
                 // Boxed, because the second attempt would enlarge the future of every request.
                 Some(hedge) => {
+                    let attempt = &mut attempt;
                     let hedged = attempts.hedged(&mut dispatch, attempt, turn, hedge, &mut targets);
                     Box::pin(hedged).await
                 }
                 None => {
                     let result = attempts.start(&mut dispatch, &attempt, turn).await;
-                    (attempt, result, dispatch.take_meta())
+                    (result, dispatch.take_meta())
                 }
             };
             untried = untried.min(targets.len());
@@ -319,8 +320,8 @@ struct Attempt {
     report: AttemptReport,
 }
 
-/// An attempt with its result, and the head of its response.
-type Ended<A> = (Attempt, StartResult<A>, ResponseMeta);
+/// The result of an attempt, and the head of its response.
+type Ended<A> = (StartResult<A>, ResponseMeta);
 
 impl Attempts {
     fn new(caller: &Caller<'_>) -> Self {
@@ -362,7 +363,9 @@ impl Attempts {
         }
     }
 
-    /// Waits until an attempt has started to answer, has failed, or has timed out.
+    /// Waits until an attempt has started to answer, has failed, or has timed out. Without a timeout for
+    /// its first content it has until the deadline, or until the end of a stream if its target has sent
+    /// events by then: one that thinks for long opens its stream first.
     async fn start<A: Dispatch>(
         &self,
         dispatch: &mut A,
@@ -371,26 +374,16 @@ impl Attempts {
     ) -> StartResult<A::Answer> {
         let first_content = attempt.target.first_content_timeout;
         let first_content = first_content.filter(|_| !turn.last && self.streams);
-        let work = pin!(start_redacted(dispatch, &attempt.target, turn));
-        let started = match first_content.map(|timeout| Instant::now() + timeout) {
-            Some(by) if by < self.deadline => self.timer.timeout_at(by, work).await,
-            _ => self.in_time(&attempt.asked, work).await,
-        };
+        let mut work = pin!(start_redacted(dispatch, &attempt.target, turn));
+        let earlier = first_content.map(|timeout| Instant::now() + timeout);
+        let earlier = earlier.filter(|by| *by < self.deadline);
+        let by = earlier.unwrap_or(self.deadline);
+        let mut started = self.timer.timeout_at(by, work.as_mut()).await;
+        if started.is_none() && earlier.is_none() && attempt.asked.has_opened() {
+            started = self.timer.timeout_at(self.end, work).await;
+        }
         let may_fall_back = first_content.is_some();
         started.unwrap_or_else(|| Err(TargetFailure::timeout(may_fall_back)))
-    }
-
-    /// Awaits an attempt until the deadline, or until the end of a stream if its target has sent events by
-    /// then: one that thinks for long opens its stream first.
-    async fn in_time<A>(
-        &self,
-        asked: &Asked,
-        mut work: Pin<&mut (impl Future<Output = StartResult<A>> + Send)>,
-    ) -> Option<StartResult<A>> {
-        match self.timer.timeout_at(self.deadline, work.as_mut()).await {
-            None if asked.has_opened() => self.timer.timeout_at(self.end, work).await,
-            started => started,
-        }
     }
 
     /// Records that an attempt has ended at this time, and returns its target.

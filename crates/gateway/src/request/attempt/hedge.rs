@@ -16,7 +16,7 @@ use crate::exchange::answer::started::Started;
 use crate::exchange::targets::SentHedge;
 use crate::state::Caller;
 
-/// A hedge that a request may need.
+/// A hedge that a request may need. It is rare, and boxed because it has a second request.
 pub(super) struct Hedge<A> {
     /// The same request.
     dispatch: A,
@@ -26,7 +26,7 @@ pub(super) struct Hedge<A> {
 
 impl<A: Dispatch> Hedge<A> {
     /// Prepares the hedge of a request, if its model has hedges and it may be sent twice.
-    pub(super) fn new(dispatch: &A, targets: &[Target], caller: &Caller<'_>) -> Option<Self> {
+    pub(super) fn new(dispatch: &A, targets: &[Target], caller: &Caller<'_>) -> Option<Box<Self>> {
         let (record, state) = (&*caller.record, caller.state);
         let admission = HedgeAdmission::new(
             targets,
@@ -37,11 +37,11 @@ impl<A: Dispatch> Hedge<A> {
             record.permit.as_ref()?,
         )?;
         let asked = Arc::default();
-        Some(Self {
+        Some(Box::new(Self {
             dispatch: dispatch.hedged(targets.first()?, Arc::clone(&asked))?,
             asked,
             admission,
-        })
+        }))
     }
 
     /// Begins the second attempt at one of the `targets`, if it is admitted.
@@ -61,7 +61,7 @@ impl<A: Dispatch> Hedge<A> {
             permit: permit.into(),
         };
         // A request has one hedge.
-        let _ = attempts.record.hedge.set(sent);
+        let _ = attempts.record.hedge.set(Box::new(sent));
         let turn = Turn {
             first: false,
             last: targets.is_empty(),
@@ -74,27 +74,27 @@ impl<A: Dispatch> Hedge<A> {
 
 impl Attempts {
     /// Asks the first target of a request, and another one as well if it has not started to answer in
-    /// time. Returns the answer that starts first, or else the last failure.
+    /// time. Returns the answer that starts first, or else the last failure, and leaves its attempt in `attempt`.
     pub(super) async fn hedged<A: Dispatch>(
         &self,
         dispatch: &mut A,
-        first: Attempt,
+        attempt: &mut Attempt,
         turn: Turn,
-        mut hedge: Hedge<A>,
+        mut hedge: Box<Hedge<A>>,
         targets: &mut VecDeque<Target>,
     ) -> Ended<A::Answer> {
         let mut second = None;
-        let race = self.race(dispatch, &first, turn, &mut hedge, targets, &mut second);
+        let race = self.race(dispatch, attempt, turn, &mut hedge, targets, &mut second);
         let race = race.await;
-        let meta = dispatch.take_meta();
-        let Some(second) = second else {
-            return (first, race.result, meta);
+        let mut meta = dispatch.take_meta();
+        let Some(mut other) = second else {
+            return (race.result, meta);
         };
-        let of_second = hedge.dispatch.take_meta();
-        let ((attempt, meta), (mut other, of_other)) = match race.is_second {
-            true => ((second, of_second), (first, meta)),
-            false => ((first, meta), (second, of_second)),
-        };
+        let mut of_other = hedge.dispatch.take_meta();
+        if race.is_second {
+            std::mem::swap(attempt, &mut other);
+            std::mem::swap(&mut meta, &mut of_other);
+        }
         match &race.failed {
             Some((failure, at)) => self.report(other, Some(failure), &of_other, *at),
             None => {
@@ -109,7 +109,7 @@ impl Attempts {
         if let Some(sent) = self.record.hedge.get() {
             sent.permit.release_place();
         }
-        (attempt, race.result, meta)
+        (race.result, meta)
     }
 
     /// Runs the attempt at the first target, and from the time of the hedge on a `second` one.
