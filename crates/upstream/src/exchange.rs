@@ -9,9 +9,10 @@ use tokio::time::Instant;
 use crate::breaker::Outcome;
 use crate::failure::Failure;
 use crate::host_attempt::HostAttempt;
-use crate::incoming::{Incoming, IncomingBody, Source};
+use crate::incoming::{Incoming, IncomingBody};
 use crate::outgoing::Outgoing;
 use crate::response_head::ResponseHead;
+use crate::source::Source;
 use crate::{retry_after, websocket};
 
 /// Sends the request over HTTP, or over a WebSocket if the client and the host have one, and waits for the

@@ -23,7 +23,6 @@ use crate::failure::Failure;
 use crate::health::HostHealth;
 use crate::http1::unsent::{self, Unsent};
 use crate::http1::{ConnectionEnded, Http1Connection};
-use crate::incoming::Source;
 use crate::options::Options;
 use crate::origin::Origin;
 use crate::outgoing::Outgoing;
@@ -31,6 +30,7 @@ use crate::pool::Pool;
 use crate::request_headers::{self, HostHeaders};
 use crate::response_head::ResponseHead;
 use crate::sockets::HostId;
+use crate::source::Source;
 
 pub(crate) struct Host {
     origin: Origin,

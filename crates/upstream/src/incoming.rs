@@ -9,16 +9,14 @@ use bytes::{Bytes, BytesMut};
 use coding::{Coding, Decoder};
 use engine::EngineError;
 use http::StatusCode;
-use net::LazyTimer;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use crate::event_memory::Lease;
 use crate::host::Host;
-use crate::http1::Http1Connection;
 use crate::idle_timeout::IdleTimeout;
 use crate::response_meta::ResponseMeta;
-use crate::sockets::Turn;
+use crate::source::Source;
 
 /// A response whose head was received.
 #[derive(Debug)]
@@ -59,13 +57,6 @@ pub struct IncomingBody {
     event: Lease,
     /// The number of bytes that may still be received.
     remaining: usize,
-}
-
-/// The connection that a body is received over.
-pub(crate) enum Source {
-    Http1(Box<Http1Connection>),
-    /// A response over a WebSocket.
-    Turn(Box<Turn>),
 }
 
 impl IncomingBody {
@@ -294,39 +285,6 @@ impl IncomingBody {
         self.source = None;
         self.decoder = None;
         Poll::Ready(Err(error))
-    }
-}
-
-impl Source {
-    fn is_end(&self) -> bool {
-        match self {
-            Self::Http1(connection) => connection.is_end(),
-            Self::Turn(turn) => turn.is_end(),
-        }
-    }
-
-    /// The number of bytes that are left, if that is known.
-    fn length(&self) -> Option<u64> {
-        match self {
-            Self::Http1(connection) => connection.length(),
-            Self::Turn(_) => None,
-        }
-    }
-
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, EngineError>> {
-        match self {
-            Self::Http1(connection) => connection
-                .poll_body(cx)
-                .map_err(|error| EngineError::Truncated(error.to_string())),
-            Self::Turn(turn) => turn.poll(cx),
-        }
-    }
-
-    fn timer(&mut self) -> &mut LazyTimer {
-        match self {
-            Self::Http1(connection) => &mut connection.timer,
-            Self::Turn(turn) => turn.timer(),
-        }
     }
 }
 

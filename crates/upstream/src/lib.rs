@@ -28,6 +28,7 @@ mod response_head;
 mod response_meta;
 mod retry_after;
 mod sockets;
+mod source;
 mod websocket;
 
 pub use client::{Effort, Upstream};

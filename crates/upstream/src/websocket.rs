@@ -14,10 +14,10 @@ use self::handshake::Opened;
 use crate::breaker::Outcome;
 use crate::failure::Failure;
 use crate::host::{self, Host};
-use crate::incoming::Source;
 use crate::outgoing::{Outgoing, Payload};
 use crate::response_head::ResponseHead;
 use crate::sockets::{ClientSockets, Event, Previous, Socket, Turn};
+use crate::source::Source;
 
 /// Asks for a stream over a WebSocket of the client's connection, which is opened first if necessary.
 /// If the host refuses to open one, the request goes over HTTP.
