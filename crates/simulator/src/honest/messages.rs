@@ -140,7 +140,8 @@ impl Writer<'_> {
     }
 
     fn stream(mut self, answer: &Answer) -> Vec<Event> {
-        let start = self.snapshot(usage(answer, 1));
+        // The counts of a stream are cumulative: <https://docs.anthropic.com/en/docs/build-with-claude/streaming>.
+        let start = self.snapshot(usage(answer, answer.output_tokens.min(1)));
         self.event(&json!({"type": "message_start", "message": start}));
         for (index, block) in self.blocks(answer).iter().enumerate() {
             self.block(index, block);
