@@ -73,6 +73,8 @@ impl ImageReply {
                 reported.set_usage(Images::usage_of_reply(&reply));
                 reported.set_pictures(relay::pictures_of_reply(&reply));
                 let (_, end) = relay::reply::<Images>(&reply, "")?;
+                // Padding that was removed from between letters is not in the reply any more.
+                scanner.check(true)?;
                 return Ok(Self::Whole(reply, end));
             };
             read += chunk.len() as u64;

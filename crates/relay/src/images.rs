@@ -115,9 +115,12 @@ pub fn reply_as_stream(
     operation: Operation,
     count: u32,
 ) -> Result<(Vec<u8>, End), EngineError> {
-    let body = ImageScanner::default().edit(body);
+    let mut scanner = ImageScanner::default();
+    let body = scanner.edit(body);
     let (text, mut reader) = (utf8(&body)?, Reader::new(operation, Some(count)));
     let pictures = reader.reply(text).map_err(engine_error)?;
+    // Padding that was removed from between letters is not in the text any more.
+    scanner.check(true)?;
     pictures.iter().try_for_each(check_bytes)?;
     let mut out = Vec::new();
     lenient::write_as_stream(text, operation, &mut out).map_err(engine_error)?;

@@ -303,6 +303,18 @@ fn base64_is_returned_in_its_standard_form() {
     }
 }
 
+/// Padding stands behind the letters, wherever it was inserted.
+#[test]
+fn padding_between_letters_is_malformed() {
+    let letters = PNG.trim_end_matches('=').len();
+    for at in 1..letters {
+        for padding in ["=", "==", "===="] {
+            let wrong = format!("{}{padding}{}", &PNG[..at], &PNG[at..]);
+            assert!(repaired(&wrong).is_err(), "{wrong}");
+        }
+    }
+}
+
 /// A file of any format. Files of known formats are complete.
 fn file() -> impl Strategy<Value = Vec<u8>> {
     let unknown = vec(any::<u8>(), 12..300).prop_map(|mut file| {

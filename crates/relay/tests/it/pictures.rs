@@ -89,6 +89,19 @@ fn a_lean_stream_passes() {
     assert_eq!(data(&out), data(stream.as_bytes()));
 }
 
+/// Padding stands behind the letters. The scanner removes it elsewhere, and has to fail then.
+#[test]
+fn padding_between_letters_fails_in_a_stream() {
+    let padded = format!("{}={}", &PNG[..32], &PNG[32..]);
+    let as_stream = |picture: &str| {
+        let body = json!({"data": [{"b64_json": picture}]}).to_string();
+        sluicegate_relay::reply_as_stream(body.as_bytes(), Operation::Generation, 1)
+    };
+    as_stream(PNG).unwrap();
+    let error = as_stream(&padded).unwrap_err();
+    assert!(error.to_string().contains("no picture"), "{error}");
+}
+
 /// Clients of a stream expect the bytes of an image.
 #[test]
 fn a_url_passes_in_a_reply_and_fails_in_a_stream() {
