@@ -149,7 +149,9 @@ fn tool_named<'t>(tools: &'t [Tool], name: &str) -> Result<&'t Tool, EngineError
         .find(|tool| tool.name == name)
         .ok_or_else(|| EngineError::Unsupported {
             param: Some("tool_choice".to_owned()),
-            reason: format!("The function '{name}' that must be called is none of the tools."),
+            reason: format!(
+                "Invalid value for 'tool_choice': no function named '{name}' was specified in the 'tools' parameter."
+            ),
         })
 }
 

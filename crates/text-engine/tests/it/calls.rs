@@ -201,7 +201,7 @@ async fn a_function_that_is_not_there_is_refused() {
     assert_eq!(param.as_deref(), Some("tool_choice"));
     assert_eq!(
         reason,
-        "The function 'fly' that must be called is none of the tools."
+        "Invalid value for 'tool_choice': no function named 'fly' was specified in the 'tools' parameter."
     );
 }
 
