@@ -473,7 +473,7 @@ test("a page that is left open does not grow", async (context) => {
   await page.context().close();
 });
 
-/** Lets so many requests pass in the stream of changes, a hundred at once. */
+/** Lets so many requests pass in the stream of changes, a hundred at once, and waits until the last of them are drawn. */
 const pass = (page, count) => page.evaluate(async (count) => {
   const { changes } = await import("/console/api.js");
   const request = (id) => ({
@@ -491,6 +491,13 @@ const pass = (page, count) => page.evaluate(async (count) => {
       changes.dispatchEvent(new CustomEvent(name, { detail: { requests } }));
     }
     await new Promise((drawn) => requestAnimationFrame(drawn));
+  }
+  // New rows are added over several frames: those of a slow machine are long.
+  const elements = () => document.querySelectorAll("*").length;
+  for (let [same, last] = [0, elements()]; same < 10;) {
+    await new Promise((drawn) => requestAnimationFrame(drawn));
+    same = elements() === last ? same + 1 : 0;
+    last = elements();
   }
 }, count);
 
