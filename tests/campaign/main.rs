@@ -245,6 +245,7 @@ mod tests {
     /// Streams that were started end once and as they really ended, under every fault, and nothing
     /// leaks.
     #[test]
+    #[ignore = "for the mutations: `cargo xtask ci` runs the campaign with ten thousand faults of the same seed"]
     fn thousands_of_faults_break_no_promise() {
         let summary = first(3_000, 5, None);
         assert_eq!(summary.broken, [], "faults that violated a requirement");
