@@ -20,7 +20,7 @@ pub(crate) enum Auth {
 
 /// The form of the setting.
 #[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, deny_unknown_fields)]
 enum Found {
     /// `bearer` or `x-api-key`.
     Word(#[schemars(extend("enum" = ["bearer", "x-api-key"]))] String),
@@ -47,7 +47,7 @@ impl<'de> Deserialize<'de> for Auth {
                 .parse()
                 .map(Self::Header)
                 .map_err(|_| refuse(&format!("'{header}' is not the name of a header"))),
-            Err(_) => Err(refuse("neither a word nor a header")),
+            Err(_) => Err(refuse("neither a word nor a table with only `header`")),
         }
     }
 }

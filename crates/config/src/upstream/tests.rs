@@ -102,7 +102,11 @@ fn the_header_of_the_key_is_checked() {
         ),
         (
             "auth = 7",
-            "auth: neither a word nor a header; \"bearer\", \"x-api-key\" and { header = \"api-key\" } are accepted",
+            "auth: neither a word nor a table with only `header`; \"bearer\", \"x-api-key\" and { header = \"api-key\" } are accepted",
+        ),
+        (
+            "auth = { header = \"api-key\", prefix = \"Key\" }",
+            "auth: neither a word nor a table with only `header`; \"bearer\", \"x-api-key\" and { header = \"api-key\" } are accepted",
         ),
         (
             "auth = { header = \"host\" }",
