@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::outcome::Outcome;
-use crate::{dist, fetch_valkey, needs, process, workspace};
+use crate::{dist, fetch_valkey, needs, process, suite, workspace};
 
 /// Runs the bench that the first of `args` names, with the remaining arguments; otherwise all of
 /// them, one after another.
@@ -39,43 +39,41 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
 
 /// Counts the instructions of a relayed request, event and conversation, and compares them with the
 /// committed figures; or writes these (`--write REASON`), shows that one more copy of the body is
-/// reported (`--planted`), or compares with another commit (`--against COMMIT`).
+/// reported (`--planted`), or compares with another commit (`--against COMMIT`) or with a bare proxy
+/// (`--bare FILE`).
 pub(crate) fn instructions(args: &[OsString]) -> Outcome {
-    let program = counted("--bin bare_proxy --bin instructions")?.join("instructions");
-    let count = |figures: &Path, gateway: Option<&Path>, args: &[OsString]| {
-        let mut command = Command::new(&program);
-        command.arg(figures).args(args);
-        if let Some(gateway) = gateway {
-            command.arg("--gateway").arg(gateway);
-        }
-        process::run(&mut command)
+    let own = counted()?;
+    let count = |figures: &Path, gateway: &Path, args: &[OsString]| {
+        let mut command = Command::new(workspace::binary("instructions")?);
+        process::run(command.arg(figures).arg(gateway).args(args))
     };
     let committed = workspace::root().join("tests/benches/INSTRUCTIONS.toml");
     match args {
         [only] if only == "--planted" => {
-            count(&committed, None, &[])?;
+            count(&committed, &own, &[])?;
             let gateway = worktree::gateway("HEAD".as_ref(), Some(worktree::COPY))?;
-            count(&committed, Some(&gateway), args)
+            count(&committed, &gateway, args)
         }
         [first, commit] if first == "--against" => {
             let gateway = worktree::gateway(commit, None)?;
             let theirs = gateway.with_extension("toml");
-            count(&theirs, Some(&gateway), &["--write".into(), commit.clone()])?;
-            count(&theirs, None, &["--most".into(), "3".into()])
+            count(&theirs, &gateway, &["--write".into(), commit.clone()])?;
+            count(&theirs, &own, &["--most".into(), "3".into()])
         }
-        args => count(&committed, None, args),
+        args => count(&committed, &own, args),
     }
 }
 
 /// Counts the instructions for n and for 4 n parts of requests and answers; or shows that a quadratic
 /// loop is found (`--planted`).
 pub(crate) fn linear(args: &[OsString]) -> Outcome {
-    let mut command = Command::new(counted("--bin linear")?.join("linear"));
-    if args.iter().any(|arg| arg == "--planted") {
-        let gateway = worktree::gateway("HEAD".as_ref(), Some(worktree::QUADRATIC_LOOP))?;
-        command.arg("--gateway").arg(gateway);
-    }
-    process::echoed(command.args(args))
+    let own = counted()?;
+    let gateway = match args.iter().any(|arg| arg == "--planted") {
+        true => worktree::gateway("HEAD".as_ref(), Some(worktree::QUADRATIC_LOOP))?,
+        false => own,
+    };
+    let mut command = Command::new(workspace::binary("linear")?);
+    process::echoed(command.arg(gateway).args(args))
 }
 
 /// Measures the ledger of limits, and gateways whose limits a Valkey lends.
@@ -122,14 +120,13 @@ pub(crate) fn program(name: &str, args: &[OsString]) -> Outcome {
     process::echoed(command.args(workspace::with_page(args, PAGE)))
 }
 
-/// Builds the gateway without engines, and these programs, to count their instructions.
-fn counted(programs: &str) -> Outcome<PathBuf> {
-    needs::compiler()?;
+/// Builds the gateway whose instructions are counted, and the programs that send its requests, which
+/// are those of the tests. Returns its path.
+fn counted() -> Outcome<PathBuf> {
     needs::valgrind()?;
-    for line in [dist::LEAN, &[dist::BENCHES, programs].concat()] {
-        process::run(dist::counted(&mut workspace::cargo(line), dist::COUNTS)?)?;
-    }
-    Ok(workspace::target()?.join(dist::COUNTS).join("release"))
+    suite::build()?;
+    process::run(&mut dist::counted(workspace::cargo(""), "counts")?)?;
+    Ok(workspace::target()?.join("counts/release/sluicegate"))
 }
 
 /// The page of results.

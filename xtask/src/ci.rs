@@ -34,18 +34,16 @@ pub(crate) const STEPS: &[Step] = &[
     }),
 ];
 
-/// Runs the selected steps. With all of them, the release build that the last one needs runs beside
-/// the others at the lowest priority: the tests with real servers leave the processors idle.
+/// Runs the selected steps. With all of them, the build whose instructions the last one counts runs
+/// beside the others at the lowest priority: the tests with real servers leave the processors idle.
 pub(crate) fn run(selection: &Selection) -> Outcome {
     if !selection.is_all() {
         return selection.run("ci", STEPS);
     }
-    let mut build = Command::new("nice");
-    build.arg("-n19").arg(workspace::cargo_path());
-    build.args(dist::LEAN.split_whitespace());
-    dist::counted(&mut build, dist::COUNTS)?.current_dir(workspace::root());
-    workspace::without_own_package(&mut build);
-    let _build = Beside::start("release-build", &mut build)?;
+    let mut cargo = Command::new("nice");
+    cargo.arg("-n19").arg(workspace::cargo_path());
+    let mut build = dist::counted(cargo, "counts")?;
+    let _build = Beside::start("counted-build", &mut build)?;
     selection.run("ci", STEPS)
 }
 

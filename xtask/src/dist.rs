@@ -86,13 +86,16 @@ pub(crate) fn programs(which: &str) -> Outcome<PathBuf> {
     release(&lean()?, &[BENCHES, which].concat())
 }
 
-/// Adds the options of a build for counts of instructions: in release, but crate by crate. The fat
-/// LTO takes minutes on one thread, and counts are compared with counts.
-pub(crate) fn counted<'b>(build: &'b mut Command, folder: &str) -> Outcome<&'b mut Command> {
-    build.env("CARGO_PROFILE_RELEASE_LTO", "false");
-    build.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
-    build.args(["--release", "--locked", "--target-dir"]);
-    Ok(build.arg(workspace::target()?.join(folder)))
+/// Completes a cargo command: it builds the gateway whose instructions are counted, in release but
+/// without what takes minutes: engines, stores, jemalloc and the fat LTO.
+pub(crate) fn counted(mut cargo: Command, folder: &str) -> Outcome<Command> {
+    workspace::without_own_package(&mut cargo);
+    cargo.env("CARGO_PROFILE_RELEASE_LTO", "false");
+    cargo.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+    let line = "build --release --locked --package sluicegate-server --no-default-features";
+    cargo.args(line.split(' ')).current_dir(workspace::root());
+    cargo.env("CARGO_TARGET_DIR", workspace::target()?.join(folder));
+    Ok(cargo)
 }
 
 /// Builds in release into a target folder, and returns the folder of the programs.
@@ -119,15 +122,12 @@ const STATIC: &[&str] = &[
     "-Cstrip=symbols",
     "--cfg=getrandom_backend=\"linux_getrandom\"",
 ];
-/// The folder of builds for counts.
-pub(crate) const COUNTS: &str = "counts";
 /// Builds programs of the benches, which follow.
-pub(crate) const BENCHES: &str = "build --all-features --package sluicegate-benches ";
+const BENCHES: &str = "build --all-features --package sluicegate-benches ";
 /// Builds the gateway with all its features.
 const ALL: &str = "build --package sluicegate-server";
 /// Builds the gateway without engines, with the features that an image has by default.
 const STORES: &str = "build --package sluicegate-server --no-default-features \
                       --features jemalloc,postgres,sqlite,valkey";
 /// Builds the gateway without engines and stores, and with the allocator of a release.
-pub(crate) const LEAN: &str =
-    "build --package sluicegate-server --no-default-features --features jemalloc";
+const LEAN: &str = "build --package sluicegate-server --no-default-features --features jemalloc";

@@ -1,4 +1,4 @@
-//! Gateways of other sources, built as the lean one is, in a git worktree under `target`.
+//! Gateways of other sources, built to count their instructions, in a git worktree under `target`.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -36,8 +36,8 @@ pub(super) fn gateway(commit: &OsStr, plant: Option<Plant>) -> Outcome<PathBuf> 
         let source = std::fs::read_to_string(&file).at(plant[0])?;
         std::fs::write(&file, planted(plant, &source)?).at(plant[0])?;
     }
-    let mut build = workspace::cargo(dist::LEAN);
-    process::run(dist::counted(&mut build, "worktree/target")?.current_dir(&tree))?;
+    let mut build = dist::counted(workspace::cargo(""), "worktree/target")?;
+    process::run(build.current_dir(&tree))?;
     Ok(folder.join("target/release/sluicegate"))
 }
 

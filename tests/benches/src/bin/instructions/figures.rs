@@ -11,9 +11,9 @@ use benches::callgrind::Count;
 /// The cost of each of [`UNITS`].
 pub(crate) type Costs = [Count; 4];
 
-/// The costs of both.
+/// The costs of the gateway and of a bare proxy, displayed with their ratios.
 #[derive(Debug)]
-pub(crate) struct Measured {
+pub(crate) struct Ratios {
     pub(crate) gateway: Costs,
     pub(crate) bare: Costs,
 }
@@ -46,9 +46,9 @@ impl Figures {
         toml::from_str(&text).map_err(|error| failed(error.to_string()))
     }
 
-    /// The figures of a measurement.
-    pub(crate) fn of(measured: &Measured, reason: &str) -> Self {
-        let [request, event, conversation, request_with_quotas] = measured.gateway.map(
+    /// The figures of a measurement of the gateway.
+    pub(crate) fn of(gateway: &Costs, reason: &str) -> Self {
+        let [request, event, conversation, request_with_quotas] = gateway.map(
             |Count {
                  instructions,
                  code_lines,
@@ -145,7 +145,7 @@ impl fmt::Display for Change {
     }
 }
 
-impl fmt::Display for Measured {
+impl fmt::Display for Ratios {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
@@ -197,23 +197,19 @@ const HEAD: &str = "\
 mod tests {
     use super::*;
 
-    fn measured(instructions: u64, code_lines: u64) -> Measured {
+    fn counted(instructions: u64, code_lines: u64) -> Costs {
         let count = Count {
             instructions,
             code_lines,
         };
-        Measured {
-            gateway: [count; 4],
-            bare: [count; 4],
-        }
+        [count; 4]
     }
 
     #[test]
     fn ten_percent_more_instructions_are_allowed_and_not_eleven() {
-        let figures = Figures::of(&measured(1_000, 500), "the first");
-        let excesses = |instructions, code_lines| {
-            figures.excesses(&measured(instructions, code_lines).gateway, 10)
-        };
+        let figures = Figures::of(&counted(1_000, 500), "the first");
+        let excesses =
+            |instructions, code_lines| figures.excesses(&counted(instructions, code_lines), 10);
         assert_eq!(excesses(1_100, 1_000), [""; 0]);
         assert_eq!(excesses(1, 1), [""; 0]);
         assert_eq!(
@@ -237,17 +233,16 @@ mod tests {
 
     #[test]
     fn a_planted_cost_has_to_be_reported_for_the_conversation() {
-        let figures = Figures::of(&measured(1_000, 500), "the first");
-        let [fine, dear] =
-            [1_000, 1_200].map(|instructions| measured(instructions, 500).gateway[0]);
-        let caught = |gateway| caught(&figures.excesses(&gateway, 10));
+        let figures = Figures::of(&counted(1_000, 500), "the first");
+        let [fine, dear] = [1_000, 1_200].map(|instructions| counted(instructions, 500)[0]);
+        let caught = |gateway: Costs| caught(&figures.excesses(&gateway, 10));
         assert_eq!(caught([fine, fine, dear, fine]), Ok(()));
         assert!(caught([dear, dear, fine, dear]).is_err());
     }
 
     #[test]
     fn the_file_is_read_as_it_is_written() {
-        let figures = Figures::of(&measured(1_000, 500), "a 'first' figure");
+        let figures = Figures::of(&counted(1_000, 500), "a 'first' figure");
         assert_eq!(toml::from_str::<Figures>(&figures.page()), Ok(figures));
     }
 }

@@ -1,5 +1,5 @@
 //! Counts the instructions that a small relayed request, a relayed event and a relayed conversation
-//! cost the gateway, and a bare proxy, under callgrind. Run by `cargo xtask bench instructions`.
+//! cost the gateway under callgrind. Run by `cargo xtask bench instructions`.
 //!
 //! The figures hardly depend on the load of the machine, so that they can be compared with
 //! committed ones: each event of a stream is sent once the one before it was received, because a
@@ -16,23 +16,25 @@ use benches::callgrind::{Count, Counted};
 use benches::client::Connection;
 use benches::load::to_message;
 use benches::question::{self, Question};
-use benches::subject::{ROOM, beside};
+use benches::subject::ROOM;
 use benches::upstream::Upstream;
 use clap::Parser;
 use simulator::{Play, Simulator};
 use tokio::runtime::Builder;
 use tokio::sync::Semaphore;
 
-use crate::figures::{Costs, Figures, Measured};
+use crate::figures::{Costs, Figures, Ratios};
 
 /// Counts the instructions of a relayed request and event.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// The file with the committed figures.
     figures: PathBuf,
-    /// The gateway to measure instead of the one beside this program.
+    /// The gateway to measure.
+    gateway: PathBuf,
+    /// A bare proxy to compare the gateway with.
     #[arg(long, value_name = "FILE")]
-    gateway: Option<PathBuf>,
+    bare: Option<PathBuf>,
     /// The percentage above its figure from which on a count fails.
     #[arg(long, value_name = "PERCENT", default_value_t = figures::MOST)]
     most: u64,
@@ -51,33 +53,27 @@ fn main() -> ExitCode {
 }
 
 async fn run(arguments: Arguments) -> Outcome {
-    let own = std::env::current_exe().map_err(to_message)?;
     let received = Arc::new(Semaphore::new(0));
     let upstream = Upstream::in_step(Arc::clone(&received)).await;
     let upstream = upstream.map_err(to_message)?;
     let config = question::configuration(upstream.address, ROOM);
-    let mut bare = Command::new(beside(&own, "bare_proxy")?);
-    bare.arg(upstream.address.to_string());
-    let bare = Counted::bare(&bare)?;
-    let bare = measure(&bare, &bare, &received).await?;
-    let program = match arguments.gateway {
-        Some(program) => program,
-        None => beside(&own, "sluicegate")?,
-    };
+    let program = arguments.gateway;
     let gateway = Counted::gateway(&program, &config)?;
     let with_quotas = Counted::gateway(&program, &[&config, question::AMPLE].concat())?;
     let gateway = measure(&gateway, &with_quotas, &received).await?;
     let traces = cost_of_traces(&program, &config, &gateway, &received).await?;
-    let measured = Measured { gateway, bare };
-    print!("{measured}");
+    if let Some(bare) = arguments.bare {
+        let bare = Counted::bare(Command::new(bare).arg(upstream.address.to_string()))?;
+        let bare = measure(&bare, &bare, &received).await?;
+        print!("{}", Ratios { gateway, bare });
+    }
     println!("instructions, traces of a request: {traces}, allowed are {MOST_FOR_TRACES}");
     if let Some(reason) = arguments.write {
-        let text = Figures::of(&measured, &reason).page();
+        let text = Figures::of(&gateway, &reason).page();
         return std::fs::write(&arguments.figures, text)
             .map_err(|error| format!("{}: {error}", arguments.figures.display()));
     }
-    let mut excesses =
-        Figures::read(&arguments.figures)?.excesses(&measured.gateway, arguments.most);
+    let mut excesses = Figures::read(&arguments.figures)?.excesses(&gateway, arguments.most);
     if traces > MOST_FOR_TRACES {
         excesses.push(format!(
             "instructions of the traces of a request: {traces}, allowed are {MOST_FOR_TRACES}"

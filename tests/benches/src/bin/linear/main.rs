@@ -19,7 +19,6 @@ use benches::callgrind::Counted;
 use benches::client::Connection;
 use benches::load::to_message;
 use benches::question::authorized;
-use benches::subject::beside;
 use clap::Parser;
 use tokio::runtime::Builder;
 
@@ -28,9 +27,8 @@ use crate::upstream::Upstream;
 /// Counts the instructions for n and for 4 n parts.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The gateway to measure instead of the one beside this program.
-    #[arg(long, value_name = "FILE")]
-    gateway: Option<PathBuf>,
+    /// The gateway to measure.
+    gateway: PathBuf,
     /// Measure only cases whose name contains this.
     #[arg(long, value_name = "WORD", default_value = "")]
     only: String,
@@ -58,13 +56,8 @@ fn main() -> ExitCode {
 }
 
 async fn run(arguments: Arguments) -> Outcome {
-    let own = std::env::current_exe().map_err(to_message)?;
     let upstream = Upstream::start().await.map_err(to_message)?;
-    let program = match &arguments.gateway {
-        Some(program) => program.clone(),
-        None => beside(&own, "sluicegate")?,
-    };
-    let gateway = Counted::gateway(&program, &upstream.configuration())?;
+    let gateway = Counted::gateway(&arguments.gateway, &upstream.configuration())?;
     let mut above = Vec::new();
     let cases = requests::cases().into_iter().chain(answers::cases());
     for case in cases.filter(|case| case.name.contains(&arguments.only)) {
