@@ -24,6 +24,7 @@ use policy::lifecycle::Phase;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_rustls::server::TlsStream;
 
@@ -78,18 +79,9 @@ pub async fn serve(
     let accepting: Vec<_> = listeners
         .clients
         .into_iter()
-        .map(|listener| {
-            let clients = Arc::clone(&clients);
-            let (state, connections) = (Arc::clone(&state), Arc::clone(&connections));
-            tokio::spawn(async move {
-                let admit = |socket, permit| clients.admit(socket, permit);
-                accept::accept_loop(listener, state, connections, admit).await;
-            })
-        })
+        .map(|listener| clients.accept(listener, Arc::clone(&connections)))
         .collect();
-    let admin = listeners
-        .admin
-        .map(|admin| tokio::spawn(accept_admin(Arc::new(admin))));
+    let admin = listeners.admin.map(spawn_admin);
 
     let kind = stop.await;
     state.lifecycle.enter(Phase::LameDuck);
@@ -133,7 +125,18 @@ struct Clients {
     closing: watch::Receiver<()>,
 }
 
+// The tasks are spawned by plain functions: an `async fn` is compiled again by each crate that awaits it, and so would be
+// all that it spawns.
 impl Clients {
+    /// Spawns a task that accepts connections until the gateway is draining.
+    fn accept(self: &Arc<Self>, listener: TcpListener, permits: Arc<Semaphore>) -> JoinHandle<()> {
+        let clients = Arc::clone(self);
+        tokio::spawn(async move {
+            let admit = |socket, permit| clients.admit(socket, permit);
+            accept::accept_loop(listener, Arc::clone(&clients.state), permits, admit).await;
+        })
+    }
+
     /// Spawns a task that serves the connection.
     fn admit(self: &Arc<Self>, socket: TcpStream, permit: OwnedSemaphorePermit) {
         let _ = socket.set_nodelay(true);
@@ -171,7 +174,11 @@ fn reset(socket: &TcpStream) {
     let _ = socket.set_zero_linger();
 }
 
-/// Accepts and serves connections to the admin address.
+/// Spawns a task that accepts and serves connections to the admin address.
+fn spawn_admin(admin: AdminListener) -> JoinHandle<()> {
+    tokio::spawn(accept_admin(Arc::new(admin)))
+}
+
 async fn accept_admin(admin: Arc<AdminListener>) {
     loop {
         let Some(socket) = accept::next(&admin.listener).await else {
