@@ -1,5 +1,7 @@
 //! The problems of a configuration.
 
+use crate::mask;
+
 /// The problems for which a configuration or a command is refused, one per line. The operator is at
 /// fault in most cases and has to correct what each line names; a line about a store, an address or
 /// the system may instead mean that these are not available now.
@@ -10,7 +12,7 @@ impl ConfigError {
     /// Reports these problems.
     #[must_use]
     pub fn new(problems: Vec<String>) -> Self {
-        Self(problems)
+        Self(problems.iter().map(|text| mask::problem(text)).collect())
     }
 
     /// Reports a single problem.

@@ -16,6 +16,7 @@ use crate::error::ConfigError;
 use crate::fetch::Fetch;
 use crate::key::Key;
 use crate::limits::Limits;
+use crate::mask;
 use crate::metrics::Metrics;
 use crate::quota::{Quota, QuotaRule, rules};
 use crate::responses::Responses;
@@ -185,8 +186,8 @@ impl Config {
     /// # Errors
     /// Returns all problems of the text.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
-        let mut config: Self =
-            toml::from_str(text).map_err(|error| ConfigError::one(masked(&error.to_string())))?;
+        let mut config: Self = toml::from_str(text)
+            .map_err(|error| ConfigError::one(mask::toml_error(text, &error)))?;
         let mut problems = config.limits.problems();
         for upstream in &mut config.upstreams {
             if let Err(problem) = upstream.complete() {
@@ -274,17 +275,6 @@ impl Config {
     }
 }
 
-/// Returns a message that quotes a line of a file without the user and the password of an address.
-fn masked(message: &str) -> String {
-    let line = |line: &str| match (line.find("://"), line.rfind('@')) {
-        (Some(scheme), Some(at)) if scheme < at => {
-            format!("{}://…{}", &line[..scheme], &line[at..])
-        }
-        _ => line.to_owned(),
-    };
-    message.lines().map(line).collect::<Vec<_>>().join("\n")
-}
-
 /// The client address of a gateway without a file.
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 /// The admin address of a gateway without a file.
@@ -293,20 +283,6 @@ pub const DEFAULT_ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCAL
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The parser quotes the line with the error.
-    #[test]
-    fn an_error_does_not_quote_a_password() {
-        let line = "accounting = \"postgres://gate:secr@et@db.example/usage";
-        let error = Config::parse(&format!("[state]\n{line}\n")).unwrap_err();
-        let error = error.to_string();
-        assert!(error.contains("line 2, column "), "{error}");
-        assert!(
-            error.contains("2 | accounting = \"postgres://…@db.example/usage"),
-            "{error}"
-        );
-        assert!(!error.contains("secr"), "{error}");
-    }
 
     #[test]
     fn facts_come_from_the_entry_of_the_model_and_from_its_name() {

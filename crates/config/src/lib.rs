@@ -3,6 +3,9 @@
 // Durations and sizes.
 mod units;
 
+// Messages without keys and passwords.
+mod mask;
+
 // The problems of a configuration.
 mod error;
 

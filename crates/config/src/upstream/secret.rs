@@ -74,8 +74,11 @@ impl Secret {
     /// Reads the secret. A command is run, which blocks for up to [`key_command::TIMEOUT`].
     pub(crate) fn read(&self) -> Result<String, String> {
         let found = match self {
-            Self::Env(name) => std::env::var(name)
-                .map_err(|_| format!("api_key: the environment has no variable '{name}'")),
+            Self::Env(name) => std::env::var(name).map_err(|_| match is_variable(name) {
+                true => format!("api_key: the environment has no variable '{name}'"),
+                // It may be a key.
+                false => "api_key: 'env' is not the name of a variable".to_owned(),
+            }),
             Self::File(path) => std::fs::read_to_string(path)
                 .map_err(|error| format!("api_key: {}: {error}", path.display())),
             Self::Command { command, .. } => key_command::output(command, key_command::TIMEOUT)
@@ -138,6 +141,12 @@ fn friendly(duration: Duration) -> String {
 /// True if every user of the machine can read the file.
 pub(crate) fn is_world_readable(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o004 != 0)
+}
+
+/// True if a text can be the name of an environment variable.
+fn is_variable(name: &str) -> bool {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    name.chars().all(is_of_name) && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
 const NO_PROGRAM: &str =
