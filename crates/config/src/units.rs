@@ -21,10 +21,15 @@ pub(crate) struct Time;
 pub(crate) struct Size;
 
 impl Time {
-    /// Reads a duration, which cannot be negative.
+    /// Reads a duration, which can be neither negative nor longer than [`LONGEST`].
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
         let read = SignedDuration::deserialize(from)?;
-        Duration::try_from(read).map_err(|_| D::Error::custom("a duration cannot be negative"))
+        let time = Duration::try_from(read);
+        let time = time.map_err(|_| D::Error::custom("a duration cannot be negative"))?;
+        match time > LONGEST {
+            true => Err(D::Error::custom("a duration can be 876000h at most")),
+            false => Ok(time),
+        }
     }
 
     /// Reads a duration that may be absent.
@@ -58,8 +63,37 @@ impl Size {
     }
 }
 
+/// The longest duration, 100 years: the clock of the system cannot represent every later time.
+const LONGEST: Duration = Duration::from_hours(876_000);
+
 /// Converts a configured size to a number of bytes in memory.
 #[must_use]
 pub fn bytes(size: ByteSize) -> usize {
     usize::try_from(size.as_u64()).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Setting {
+        #[serde(with = "Time")]
+        time: Duration,
+    }
+
+    #[test]
+    fn durations_are_at_most_100_years() {
+        let read = |text: &str| {
+            let read = toml::from_str::<Setting>(&format!("time = {text:?}"));
+            read.map(|setting| setting.time.as_secs())
+                .map_err(|error| error.message().to_owned())
+        };
+        assert_eq!(read("876000h"), Ok(3_153_600_000));
+        assert_eq!(read("0s"), Ok(0));
+        let too_long = Err("a duration can be 876000h at most".to_owned());
+        assert_eq!(read("876000h 1s"), too_long);
+        assert_eq!(read("2562047788015215h"), too_long);
+        assert_eq!(read("-1s"), Err("a duration cannot be negative".to_owned()));
+    }
 }
