@@ -128,9 +128,9 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The size of a head in bytes, raised to hyper's minimum.
+    /// The size of a head in bytes.
     pub fn head_bytes(&self) -> usize {
-        bytes(self.head).max(MIN_HEAD)
+        bytes(self.head)
     }
 
     /// The memory that the bodies of one key can take, in bytes.
@@ -152,7 +152,12 @@ impl Limits {
             ("limits.edit_body", self.edit_body.as_u64() == 0),
             ("limits.picture", self.picture.as_u64() == 0),
             ("limits.first_byte", self.first_byte.is_zero()),
+            ("limits.head_timeout", self.head_timeout.is_zero()),
             ("limits.idle_timeout", self.idle_timeout.is_zero()),
+            ("limits.body_idle", self.body_idle.is_zero()),
+            ("limits.body_grace", self.body_grace.is_zero()),
+            ("limits.body_timeout", self.body_timeout.is_zero()),
+            ("limits.write_stall", self.write_stall.is_zero()),
             ("limits.body_rate", self.body_rate.as_u64() == 0),
             ("limits.request_timeout", self.request_timeout.is_zero()),
             ("limits.stream_timeout", self.stream_timeout.is_zero()),
@@ -167,6 +172,9 @@ impl Limits {
             .filter(|(_, is_zero)| *is_zero)
             .map(|(name, _)| format!("{name}: must be more than 0"))
             .collect();
+        if self.head < MIN_HEAD {
+            problems.push("limits.head: must be at least 8KiB".to_owned());
+        }
         let memories = [
             ("limits.body_memory", Some(self.body_memory)),
             ("limits.body_memory_per_key", self.body_memory_per_key),
@@ -184,4 +192,44 @@ impl Limits {
 }
 
 /// hyper's minimum size of a read buffer.
-const MIN_HEAD: usize = 8192;
+const MIN_HEAD: ByteSize = ByteSize::kib(8);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_that_refuse_every_request_are_problems() {
+        for (text, problem) in [
+            ("head = \"4KiB\"", "limits.head: must be at least 8KiB"),
+            (
+                "head_timeout = \"0s\"",
+                "limits.head_timeout: must be more than 0",
+            ),
+            (
+                "body_idle = \"0s\"",
+                "limits.body_idle: must be more than 0",
+            ),
+            (
+                "body_grace = \"0s\"",
+                "limits.body_grace: must be more than 0",
+            ),
+            (
+                "body_timeout = \"0s\"",
+                "limits.body_timeout: must be more than 0",
+            ),
+            (
+                "write_stall = \"0s\"",
+                "limits.write_stall: must be more than 0",
+            ),
+            (
+                "body_memory = \"1KiB\"",
+                "limits.body_memory: must be at least limits.json_body and limits.edit_body",
+            ),
+            ("head = \"8KiB\"\ndrain = \"0s\"", ""),
+        ] {
+            let limits: Limits = toml::from_str(text).unwrap();
+            assert_eq!(limits.problems().join("; "), problem);
+        }
+    }
+}
