@@ -44,15 +44,21 @@ impl FixedSettings {
             ("text_engine", old.text_engine == new.text_engine),
             ("image_engine", old.image_engine == new.image_engine),
             ("fetch", old.fetch == new.fetch),
+            ("responses", old.responses == new.responses),
+            ("state", old.state == new.state),
             ("traces", old.traces == new.traces),
             ("metrics", old.metrics == new.metrics),
         ];
         let changed = sections.into_iter().filter(|(_, is_same)| !is_same);
         changed
             .flat_map(|(name, _)| differences(name, before.table.get(name), self.table.get(name)))
+            .filter(|name| name != RELOADED)
             .collect()
     }
 }
+
+/// The only setting of these sections that a reload applies, with the prices.
+const RELOADED: &str = "state.unknown_price";
 
 /// Returns the names of the settings that differ between two versions of a section.
 fn differences(section: &str, old: Option<&Value>, new: Option<&Value>) -> Vec<String> {
@@ -95,6 +101,14 @@ mod tests {
             "files are read again"
         );
         assert_eq!(changed("", &tls("a")), ["tls.certificate", "tls.key"]);
+        let state = |text: &str| format!("[state]\naccounting = \"sqlite:a\"\n{text}");
+        assert_eq!(
+            changed(
+                &state("unknown_price = \"free\""),
+                &state("renewal = \"9s\"\nadmin_hosts = [\"a\"]\n[responses]\nkeep = \"1h\"\n")
+            ),
+            ["responses.keep", "state.admin_hosts", "state.renewal"]
+        );
         assert_eq!(
             changed(
                 "[text_engine]\nthreads = 1\n",

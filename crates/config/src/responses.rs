@@ -11,7 +11,7 @@ use crate::units::{Size, Time};
 wire::read_objects!(Responses);
 
 /// Settings of the Responses API.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct Responses {
     /// The time for which answers are kept in memory. Absent: none is kept.
