@@ -198,7 +198,6 @@ impl State {
         let needs_store = [
             ("journal", self.journal.is_some()),
             ("keep_rows", self.keep_rows.is_some()),
-            ("admin_key", self.admin_key.is_some()),
         ];
         for (name, _) in needs_store
             .iter()
@@ -351,10 +350,7 @@ mod tests {
                 "keep_rows = \"24h\"",
                 "state.keep_rows: needs state.accounting",
             ),
-            (
-                "accounting = \"sqlite:a\"\nadmin_key = \"secret\"",
-                "state.admin_key: ",
-            ),
+            ("admin_key = \"secret\"", "state.admin_key: "),
             (
                 "admin_hosts = [\"gateway.example\", \"[fd00::1]\", \"a:90\"]",
                 "state.admin_hosts: has 'a:90', but must have names or addresses without a port",
