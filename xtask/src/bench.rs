@@ -125,8 +125,8 @@ pub(crate) fn program(name: &str, args: &[OsString]) -> Outcome {
 fn counted() -> Outcome<PathBuf> {
     needs::valgrind()?;
     suite::build()?;
-    process::run(&mut dist::counted(workspace::cargo(""), "counts")?)?;
-    Ok(workspace::target()?.join("counts/release/sluicegate"))
+    process::run(&mut dist::counted(workspace::cargo("")))?;
+    Ok(workspace::target()?.join("counts/sluicegate"))
 }
 
 /// The page of results.

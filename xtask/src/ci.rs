@@ -42,8 +42,7 @@ pub(crate) fn run(selection: &Selection) -> Outcome {
     }
     let mut cargo = Command::new("nice");
     cargo.arg("-n19").arg(workspace::cargo_path());
-    let mut build = dist::counted(cargo, "counts")?;
-    let _build = Beside::start("counted-build", &mut build)?;
+    let _build = Beside::start("counted-build", &mut dist::counted(cargo))?;
     selection.run("ci", STEPS)
 }
 

@@ -86,16 +86,15 @@ pub(crate) fn programs(which: &str) -> Outcome<PathBuf> {
     release(&lean()?, &[BENCHES, which].concat())
 }
 
-/// Completes a cargo command: it builds the gateway whose instructions are counted, in release but
-/// without what takes minutes: engines, stores, jemalloc and the fat LTO.
-pub(crate) fn counted(mut cargo: Command, folder: &str) -> Outcome<Command> {
+/// Completes a cargo command: it builds the gateway whose instructions are counted, without engines,
+/// stores and jemalloc.
+pub(crate) fn counted(mut cargo: Command) -> Command {
     workspace::without_own_package(&mut cargo);
-    cargo.env("CARGO_PROFILE_RELEASE_LTO", "false");
-    cargo.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
-    let line = "build --release --locked --package sluicegate-server --no-default-features";
-    cargo.args(line.split(' ')).current_dir(workspace::root());
-    cargo.env("CARGO_TARGET_DIR", workspace::target()?.join(folder));
-    Ok(cargo)
+    let profile = workspace::root().join("tests/benches/counts.toml");
+    let line = "build --profile counts --locked --package sluicegate-server --no-default-features";
+    cargo.args(line.split(' ')).arg("--config").arg(profile);
+    cargo.current_dir(workspace::root());
+    cargo
 }
 
 /// Builds in release into a target folder, and returns the folder of the programs.

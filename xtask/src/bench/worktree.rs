@@ -36,9 +36,10 @@ pub(super) fn gateway(commit: &OsStr, plant: Option<Plant>) -> Outcome<PathBuf> 
         let source = std::fs::read_to_string(&file).at(plant[0])?;
         std::fs::write(&file, planted(plant, &source)?).at(plant[0])?;
     }
-    let mut build = dist::counted(workspace::cargo(""), "worktree/target")?;
+    let mut build = dist::counted(workspace::cargo(""));
+    build.env("CARGO_TARGET_DIR", folder.join("target"));
     process::run(build.current_dir(&tree))?;
-    Ok(folder.join("target/release/sluicegate"))
+    Ok(folder.join("target/counts/sluicegate"))
 }
 
 /// The source with the change.
