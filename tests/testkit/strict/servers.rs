@@ -169,6 +169,16 @@ fn openai(body: &Value, reasons: bool, efforts: &[&str]) -> Option<String> {
     .or_else(|| tools(body, 64))
     .or_else(|| schemas(body))
     .or_else(|| calls(body))
+    .or_else(|| items(body))
+}
+
+/// The required members of items of Responses and of their parts.
+fn items(body: &Value) -> Option<String> {
+    let items = || body["input"].as_array().into_iter().flatten();
+    let contents = || items().flat_map(|item| [&item["content"], &item["output"]]);
+    let mut parts = contents().filter_map(Value::as_array).flatten();
+    let is_bare = |part: &Value| part["type"] == "input_image" && !has(part, "detail");
+    refuse(parts.any(is_bare), "an image without a detail")
 }
 
 #[derive(Clone, Copy, PartialEq, PartialOrd)]

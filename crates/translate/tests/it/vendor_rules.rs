@@ -134,6 +134,44 @@ fn labels_are_carried_between_chat_and_responses() {
     insta::assert_snapshot!(sent(Responses, Chat, &body(Responses, labels)).0, @r#"{"model":"m","messages":[{"role":"user","content":"Hi."}],"user":"u","safety_identifier":"s","prompt_cache_key":"k","service_tier":"flex"}"#);
 }
 
+/// "ResponseInputImageParam detail Field required": <https://github.com/vercel/ai/issues/20300>.
+/// Its values: <https://platform.openai.com/docs/api-reference/responses/create>
+#[test]
+fn images_to_responses_have_a_detail() {
+    for (asked, sent) in [
+        (json!({ "url": "https://a.example/a.png" }), "auto"),
+        (
+            json!({ "url": "https://a.example/a.png", "detail": "finest" }),
+            "auto",
+        ),
+        (
+            json!({ "url": "https://a.example/a.png", "detail": "low" }),
+            "low",
+        ),
+    ] {
+        let content = json!([{ "type": "image_url", "image_url": asked }]);
+        let messages = json!([{ "role": "user", "content": content }]);
+        let (body, _) = self::sent(
+            Chat,
+            Responses,
+            &body(Chat, json!({ "messages": messages })),
+        );
+        let body: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(body["input"][0]["content"][0]["detail"], sent);
+    }
+    let image =
+        json!({ "type": "image", "source": { "type": "url", "url": "https://a.example/a.png" } });
+    let messages = json!([
+        { "role": "user", "content": [image] },
+        { "role": "assistant", "content": [{ "type": "tool_use", "id": "c", "name": "f", "input": {} }] },
+        { "role": "user", "content": [{ "type": "tool_result", "tool_use_id": "c", "content": [image] }] },
+    ]);
+    let request = body(Messages, json!({ "messages": messages }));
+    let body: Value = serde_json::from_str(&sent(Messages, Responses, &request).0).unwrap();
+    assert_eq!(body["input"][0]["content"][0]["detail"], "auto");
+    assert_eq!(body["input"][2]["output"][0]["detail"], "auto");
+}
+
 /// The stop sequences that the upstream gets, and those that the gateway applies.
 fn stops(client: Protocol, upstream: Protocol, fields: Value) -> (Value, Vec<String>) {
     let model = fields["model"].as_str().unwrap_or("m");

@@ -247,10 +247,7 @@ fn add_part(
         UserPart::Image { source, detail } => {
             let mut image = ImagePart::default();
             image.image_url = Some(super::image_url(source));
-            // Chat Completions does not restrict the values.
-            image.detail = detail
-                .clone()
-                .filter(|detail| DETAILS.contains(&detail.as_str()));
+            image.detail = Some(known_detail(detail.as_deref()).to_owned());
             Part::Image(image)
         }
         UserPart::File {
@@ -282,6 +279,13 @@ fn add_part(
         }
     });
     Ok(())
+}
+
+/// Returns the detail of an image, which Responses requires
+/// (<https://github.com/vercel/ai/issues/20300>). Chat Completions does not restrict the values.
+fn known_detail(detail: Option<&str>) -> &str {
+    let known = detail.filter(|detail| DETAILS.contains(detail));
+    known.unwrap_or(DETAILS[0])
 }
 
 fn function_tool(tool: &engine::Tool, dropped: &mut DroppedFields) -> Result<Tool, EngineError> {
@@ -351,7 +355,7 @@ fn reasoning(reasoning: &engine::Reasoning) -> Option<ReasoningOptions> {
     Some(options).filter(|options| *options != ReasoningOptions::default())
 }
 
-/// The supported values of an image's `detail`.
+/// The supported values of an image's `detail`, the default first.
 const DETAILS: [&str; 4] = ["auto", "low", "high", "original"];
 /// The least output limit, in tokens.
 const MIN_CAP: i64 = 16;
