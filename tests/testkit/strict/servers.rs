@@ -177,8 +177,21 @@ fn items(body: &Value) -> Option<String> {
     let items = || body["input"].as_array().into_iter().flatten();
     let contents = || items().flat_map(|item| [&item["content"], &item["output"]]);
     let mut parts = contents().filter_map(Value::as_array).flatten();
-    let is_bare = |part: &Value| part["type"] == "input_image" && !has(part, "detail");
-    refuse(parts.any(is_bare), "an image without a detail")
+    let is_short = |part: &Value| match part["type"].as_str() {
+        Some("input_image") => !has(part, "detail"),
+        Some("output_text") => !part["annotations"].is_array(),
+        _ => false,
+    };
+    let is_short_answer = |item: &Value| {
+        let has_parts = item["role"] == "assistant" && item["content"].is_array();
+        has_parts && !(item["id"].is_string() && has(item, "status"))
+    };
+    refuse(parts.any(is_short), "a part without a required member").or_else(|| {
+        refuse(
+            items().any(is_short_answer),
+            "an output message without its id or status",
+        )
+    })
 }
 
 #[derive(Clone, Copy, PartialEq, PartialOrd)]

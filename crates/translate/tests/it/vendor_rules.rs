@@ -172,6 +172,42 @@ fn images_to_responses_have_a_detail() {
     assert_eq!(body["input"][2]["output"][0]["detail"], "auto");
 }
 
+/// "Required property 'annotations' is missing": <https://github.com/BerriAI/litellm/issues/35213>.
+/// `ResponseOutputMessage` requires `id` and `status` too, `EasyInputMessage` does not:
+/// <https://platform.openai.com/docs/api-reference/responses/create>
+#[test]
+fn earlier_answers_to_responses_are_texts_or_complete_output_messages() {
+    let messages = json!([
+        { "role": "user", "content": "a" },
+        { "role": "assistant", "content": [{ "type": "text", "text": "b" }, { "type": "text", "text": "c" }] },
+        { "role": "user", "content": "d" },
+        { "role": "assistant", "content": "e", "refusal": "f" },
+        { "role": "user", "content": "g" },
+        { "role": "assistant", "refusal": "h" },
+        { "role": "assistant", "content": "i" },
+        { "role": "user", "content": "j" },
+    ]);
+    let (body, _) = sent(
+        Chat,
+        Responses,
+        &body(Chat, json!({ "messages": messages })),
+    );
+    let body: Value = serde_json::from_str(&body).unwrap();
+    let text = |text: &str| json!({ "type": "output_text", "text": text, "annotations": [] });
+    let refusal = |text: &str| json!({ "type": "refusal", "refusal": text });
+    let answers = [&body["input"][1], &body["input"][3], &body["input"][5]];
+    assert_eq!(
+        answers.map(Clone::clone),
+        [
+            json!({ "type": "message", "role": "assistant", "content": "bc" }),
+            json!({ "type": "message", "id": "msg_3", "status": "completed", "role": "assistant",
+                "content": [text("e"), refusal("f")] }),
+            json!({ "type": "message", "id": "msg_5", "status": "completed", "role": "assistant",
+                "content": [refusal("h"), text("i")] }),
+        ]
+    );
+}
+
 /// The stop sequences that the upstream gets, and those that the gateway applies.
 fn stops(client: Protocol, upstream: Protocol, fields: Value) -> (Value, Vec<String>) {
     let model = fields["model"].as_str().unwrap_or("m");

@@ -226,7 +226,7 @@ fn reasoning_without_its_encrypted_form_is_left_out() {
     ]);
     let request = body(Chat, json!({ "messages": messages }));
     let (sent, dropped) = sent(Chat, Responses, &request);
-    insta::assert_snapshot!(sent, @r#"{"model":"m","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"Hi."}]},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Hello."}]}],"store":false}"#);
+    insta::assert_snapshot!(sent, @r#"{"model":"m","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"Hi."}]},{"type":"message","role":"assistant","content":"Hello."}],"store":false}"#);
     assert_eq!(dropped, [DroppedField::Reasoning]);
 }
 

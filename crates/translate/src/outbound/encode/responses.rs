@@ -5,9 +5,10 @@ use engine::{AssistantPart, EngineError, TextRequest, ToolResult, Turn, UserPart
 use responses::{
     Effort, FilePart, Format, FunctionCall, FunctionCallOutput, FunctionChoice, FunctionTool,
     ImagePart, Item, JsonSchemaFormat, Message, Part, PlainFormat, Reasoning, ReasoningOptions,
-    ReasoningPart, RefusalPart, Request, Role, Summary, TextOptions, TextPart, Tool, ToolChoice,
-    ToolChoiceObject, ToolMode, Verbosity,
+    ReasoningPart, RefusalPart, Request, Role, Status, Summary, TextOptions, TextPart, Tool,
+    ToolChoice, ToolChoiceObject, ToolMode, Verbosity,
 };
+use serde_json::json;
 use vendor::envelope::is_envelope;
 use wire::TextOr;
 
@@ -154,40 +155,77 @@ fn text_part(text: &str) -> TextPart {
     TextPart::new(text.to_owned())
 }
 
-/// Adds a part of an assistant turn. Consecutive texts form one message.
+/// Adds a part of an assistant turn. Consecutive texts and refusals form one message.
 fn add_assistant_part(
     items: &mut Vec<Item>,
     part: &AssistantPart,
     settings: &Settings,
     dropped: &mut DroppedFields,
 ) {
-    let part = match part {
-        AssistantPart::Text(text) => Part::OutputText(text_part(text)),
-        AssistantPart::Refusal(text) => Part::Refusal(RefusalPart::new(text.clone())),
+    match part {
+        AssistantPart::Text(text) => add_text(items, text),
+        AssistantPart::Refusal(text) => add_refusal(items, text),
         AssistantPart::Reasoning {
             text,
             signature: Some(signature),
         } if !is_envelope(signature) => {
-            return items.push(Item::Reasoning(reasoning_item(text, signature)));
+            items.push(Item::Reasoning(reasoning_item(text, signature)));
         }
         // An item that is not stored is only known by its encrypted content.
-        AssistantPart::Reasoning { .. } => return dropped.add(DroppedField::Reasoning),
+        AssistantPart::Reasoning { .. } => dropped.add(DroppedField::Reasoning),
         // Another model cannot decrypt it. The field map reports the drop.
-        AssistantPart::RedactedReasoning(_) => return,
+        AssistantPart::RedactedReasoning(_) => {}
         AssistantPart::Call(call) => {
             let id = super::call_id(&call.id, MAX_ID, settings);
             let call = FunctionCall::new(id, call.name.clone(), call.arguments.clone());
-            return items.push(Item::FunctionCall(call));
+            items.push(Item::FunctionCall(call));
         }
-    };
+    }
+}
+
+/// Adds a text of an earlier answer, as a string unless its message has parts: those of the model
+/// need the members that its server gave them (<https://github.com/BerriAI/litellm/issues/35213>).
+fn add_text(items: &mut Vec<Item>, text: &str) {
     match items.last_mut() {
         Some(Item::Message(Message {
             role: Role::Assistant,
-            content: TextOr::List(parts),
+            content,
             ..
-        })) => parts.push(part),
-        _ => items.push(message(Role::Assistant, vec![part])),
+        })) => match content {
+            TextOr::Text(before) => before.push_str(text),
+            TextOr::List(parts) => parts.push(output_text(text)),
+        },
+        _ => items.push(Item::Message(Message::new(Role::Assistant, text.into()))),
     }
+}
+
+/// Adds an earlier refusal, which only a complete output message can hold.
+fn add_refusal(items: &mut Vec<Item>, text: &str) {
+    let is_assistants =
+        |item: &mut Item| matches!(item, Item::Message(message) if message.role == Role::Assistant);
+    let mut parts = match items.pop_if(is_assistants) {
+        Some(Item::Message(message)) => output_parts(message.content),
+        _ => Vec::new(),
+    };
+    parts.push(Part::Refusal(RefusalPart::new(text.to_owned())));
+    let mut message = Message::new(Role::Assistant, TextOr::List(parts));
+    message.id = Some(format!("msg_{}", items.len()));
+    message.status = Some(Status::Completed);
+    items.push(Item::Message(message));
+}
+
+fn output_parts(content: TextOr<Part>) -> Vec<Part> {
+    match content {
+        TextOr::Text(text) => vec![output_text(&text)],
+        TextOr::List(parts) => parts,
+    }
+}
+
+/// A text of the model, with the annotations that servers require.
+fn output_text(text: &str) -> Part {
+    let mut part = text_part(text);
+    part.extra.insert("annotations".to_owned(), json!([]));
+    Part::OutputText(part)
 }
 
 /// Encodes reasoning with the signature that the answer had.
