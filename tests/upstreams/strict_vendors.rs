@@ -21,7 +21,7 @@ fn each_server_refuses_a_request_that_breaks_its_rules() {
     for server in &SERVERS {
         let body = json!({
             "model": server.model, "messages": [user, system], "temperature": 1.9, "top_p": 0, "presence_penalty": 1,
-            "reasoning": {"effort": "odd"}, "reasoning_effort": "odd",
+            "reasoning": {"effort": "odd"}, "reasoning_effort": "odd", "service_tier": "odd",
             "tool_choice": {"type": "function", "function": {"name": "f"}},
         });
         assert!(

@@ -19,7 +19,7 @@ pub struct Server {
 
 /// A server for each preset, and for each of its models that has rules of its own.
 #[rustfmt::skip]
-pub static SERVERS: [Server; 30] = [
+pub static SERVERS: [Server; 31] = [
     server("openai", Protocol::Responses, "gpt-4.1", |body| openai(body, false, &[])),
     server("openai", Protocol::Responses, "o4-mini", |body| openai(body, true, &["low", "medium", "high"])),
     server("openai", Protocol::Responses, "gpt-5-mini", |body| openai(body, true, &["minimal", "low", "medium", "high"])),
@@ -28,6 +28,7 @@ pub static SERVERS: [Server; 30] = [
     server("openai", Protocol::Chat, "gpt-4o", |body| openai(body, false, &[])),
     server("openai", Protocol::Chat, "o3", |body| openai(body, true, &["low", "medium", "high"])),
     server("openai", Protocol::Chat, "gpt-5.5", |body| openai(body, true, &["none", "low", "medium", "high", "xhigh"])),
+    server("bedrock", Protocol::Responses, "openai.gpt-5.5", bedrock),
     server("anthropic", Protocol::Messages, "claude-sonnet-4-5", |body| claude(body, Claude::Budget)),
     server("anthropic", Protocol::Messages, "claude-sonnet-4-6", |body| claude(body, Claude::Adaptive)),
     server("anthropic", Protocol::Messages, "claude-opus-4-8", |body| claude(body, Claude::Unsampled)),
@@ -192,6 +193,11 @@ fn items(body: &Value) -> Option<String> {
             "an output message without its id or status",
         )
     })
+}
+
+/// <https://github.com/openai/codex/pull/25318>
+fn bedrock(body: &Value) -> Option<String> {
+    words(body, "service_tier", &["default"]).or_else(|| items(body))
 }
 
 #[derive(Clone, Copy, PartialEq, PartialOrd)]

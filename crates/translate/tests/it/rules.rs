@@ -506,6 +506,28 @@ fn gemini_gets_names_that_begin_with_a_letter() {
     assert_eq!(sent["tools"][1]["function"]["name"], "_x");
 }
 
+/// "'priority' is not supported for 'service_tier' on this model":
+/// <https://github.com/openai/codex/pull/25318>. gpt-oss has tiers:
+/// <https://docs.aws.amazon.com/bedrock/latest/userguide/service-tiers-inference.html>
+#[test]
+fn gpt_models_of_bedrock_get_no_service_tier() {
+    for (preset, model, sent) in [
+        ("bedrock", "openai.gpt-5.4", Value::Null),
+        ("bedrock", "openai.gpt-oss-120b", json!("priority")),
+        ("openai", "gpt-5.4", json!("priority")),
+    ] {
+        for (client, upstream) in [(Chat, Responses), (Responses, Chat)] {
+            let request = body(
+                client,
+                json!({ "model": model, "service_tier": "priority" }),
+            );
+            let (body, changed) = served(client, (Some(preset), upstream), &request);
+            assert_eq!(body["service_tier"], sent, "{model}");
+            assert_eq!(changed.is_empty(), !sent.is_null());
+        }
+    }
+}
+
 /// <https://api-docs.deepseek.com/guides/thinking_mode>
 #[test]
 fn deepseek_has_a_switch_for_thinking() {
