@@ -123,9 +123,10 @@ pub enum Action {
     NoPrefill,
     /// Explicit breakpoints of the prompt cache are sent in OpenAI's protocols.
     CacheBreakpoints,
-    /// The schema of the output becomes an instruction, and the output any JSON object.
+    /// The schema of the output becomes an instruction, and the output any JSON object, if the
+    /// protocol has that.
     SchemaAsText,
-    /// Images and documents become texts in Chat Completions.
+    /// Images and documents become texts.
     TextOnly,
     /// The content of every message of Chat Completions is one text.
     TextContent,

@@ -19,7 +19,7 @@ pub struct Server {
 
 /// A server for each preset, and for each of its models that has rules of its own.
 #[rustfmt::skip]
-pub static SERVERS: [Server; 31] = [
+pub static SERVERS: [Server; 32] = [
     server("openai", Protocol::Responses, "gpt-4.1", |body| openai(body, false, &[])),
     server("openai", Protocol::Responses, "o4-mini", |body| openai(body, true, &["low", "medium", "high"])),
     server("openai", Protocol::Responses, "gpt-5-mini", |body| openai(body, true, &["minimal", "low", "medium", "high"])),
@@ -41,6 +41,7 @@ pub static SERVERS: [Server; 31] = [
     server("gemini", Protocol::Chat, "gemini-2.5-flash", |body| gemini(body, &["none", "minimal", "low", "medium", "high"])),
     server("gemini", Protocol::Chat, "gemini-3-pro", |body| gemini(body, &["minimal", "low", "medium", "high"])),
     server("deepseek", Protocol::Chat, "deepseek-v4-pro", deepseek),
+    server("deepseek", Protocol::Messages, "deepseek-v4-pro", deepseek_messages),
     server("xai", Protocol::Responses, "grok-4.6", |body| xai(body, &["low", "medium", "high", "xhigh"])),
     server("xai", Protocol::Chat, "grok-4", |body| xai(body, &[])),
     server("cerebras", Protocol::Chat, "zai-glm-4.7", cerebras),
@@ -492,6 +493,20 @@ fn deepseek(body: &Value) -> Option<String> {
     })
     .or_else(|| refuse(body["reasoning_effort"] == "none", "no effort"))
     .or_else(|| of_messages_is(body, "content", Value::is_array))
+}
+
+/// <https://api-docs.deepseek.com/guides/anthropic_api>, <https://github.com/deepseek-ai/DeepSeek-V3/issues/1376>
+fn deepseek_messages(body: &Value) -> Option<String> {
+    let thinks = body["thinking"]["type"] != "disabled";
+    let is_forced = matches!(body["tool_choice"]["type"].as_str(), Some("any" | "tool"));
+    let messages = body["messages"].as_array().unwrap().iter();
+    let mut blocks = messages
+        .filter_map(|message| message["content"].as_array())
+        .flatten();
+    let is_unknown = |block: &Value| matches!(block["type"].as_str(), Some("image" | "document"));
+    refuse(has(&body["output_config"], "format"), "output_config")
+        .or_else(|| refuse(thinks && is_forced, "tool_choice beside thinking"))
+        .or_else(|| refuse(blocks.any(is_unknown), "an image or a document"))
 }
 
 /// <https://docs.x.ai/developers/model-capabilities/text/reasoning>

@@ -468,6 +468,32 @@ fn messages_to_deepseek_are_texts() {
     assert_eq!(of_chat["messages"][0]["content"][2]["type"], "image_url");
 }
 
+/// Images and documents are "Not Supported": <https://api-docs.deepseek.com/guides/anthropic_api>.
+/// Flash sees images: <https://api-docs.deepseek.com/guides/vision>.
+#[test]
+fn messages_of_deepseek_have_no_images_and_documents() {
+    let image = json!({ "type": "image_url", "image_url": { "url": "https://a.example/a.png" } });
+    let document = json!({ "type": "file", "file": { "filename": "a.pdf",
+        "file_data": "data:application/pdf;base64,JVBERg==" } });
+    let request = |model: &str| {
+        let content = json!([image, document]);
+        json!({ "model": model, "messages": [{ "role": "user", "content": content }] })
+    };
+    let target = (Some("deepseek"), Messages);
+    let (sent, dropped) = served(Chat, target, &request("deepseek-v4-pro"));
+    let text = |text: &str| json!({ "type": "text", "text": text });
+    assert_eq!(
+        sent["messages"][0]["content"],
+        json!([
+            text("[An image, which this model cannot see.]"),
+            text("[A document, which this model cannot read: a.pdf]")
+        ])
+    );
+    assert_eq!(dropped, ["images", "documents"]);
+    let (sent, _) = served(Chat, target, &request("deepseek-flash"));
+    assert_eq!(sent["messages"][0]["content"][0]["type"], "image");
+}
+
 /// A result without the name of its function is refused: <https://github.com/NousResearch/hermes-agent/issues/19728>
 #[test]
 fn results_to_gemini_have_the_name_of_their_function() {

@@ -298,6 +298,46 @@ fn a_schema_becomes_an_instruction_for_deepseek() {
     assert_eq!(dropped, ["json_schema"]);
 }
 
+/// `output_config`: "Only effort is supported": <https://api-docs.deepseek.com/guides/anthropic_api>
+#[test]
+fn a_schema_becomes_an_instruction_for_messages_of_deepseek() {
+    let schema = json!({ "type": "object", "properties": { "a": { "type": "integer" } } });
+    let fields = json!({ "model": "deepseek-v4-pro", "instructions": "Be brief.",
+        "reasoning": { "effort": "high" },
+        "text": { "format": { "type": "json_schema", "name": "n", "schema": schema } } });
+    let (sent, dropped) = served(
+        Responses,
+        (Some("deepseek"), Messages),
+        &body(Responses, fields),
+    );
+    assert_eq!(sent["output_config"], json!({ "effort": "high" }));
+    let instruction = sent["system"][0]["text"].as_str().unwrap();
+    assert!(instruction.contains(&schema.to_string()), "{instruction}");
+    assert_eq!(sent["system"][1]["text"], "Be brief.");
+    assert_eq!(dropped, ["json_schema"]);
+}
+
+/// "Thinking mode does not support this tool_choice", unless thinking is off:
+/// <https://github.com/deepseek-ai/DeepSeek-V3/issues/1376>
+#[test]
+fn a_forced_call_turns_the_thinking_of_deepseek_off() {
+    let tools = json!([{ "type": "function", "function": { "name": "f", "parameters": { "type": "object" } } }]);
+    let named = json!({ "type": "function", "function": { "name": "f" } });
+    for (choice, thinking, sent_choice) in [
+        (json!("required"), "disabled", json!({ "type": "any" })),
+        (named, "disabled", json!({ "type": "tool", "name": "f" })),
+        (json!("auto"), "adaptive", Value::Null),
+    ] {
+        let fields = json!({ "model": "deepseek-v4-pro", "reasoning_effort": "high", "tools": tools,
+            "tool_choice": choice });
+        let (sent, _) = served(Chat, (Some("deepseek"), Messages), &body(Chat, fields));
+        assert_eq!(
+            (&sent["thinking"]["type"], &sent["tool_choice"]),
+            (&json!(thinking), &sent_choice)
+        );
+    }
+}
+
 /// <https://docs.mistral.ai/api/endpoint/chat>, <https://ai.google.dev/gemini-api/docs/openai>,
 /// <https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/670>,
 /// <https://docs.x.ai/developers/model-capabilities/text/reasoning>

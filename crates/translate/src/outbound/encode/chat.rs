@@ -15,7 +15,7 @@ use engine::{
     AssistantPart, EngineError, Format, TextRequest, ToolResult, Turn, UserPart, Verbosity,
 };
 use vendor::Protocol;
-use wire::{Cursor, Json, Object, TextOr};
+use wire::{Cursor, Object, TextOr};
 
 use super::quirks::MaxTokensName;
 use super::{
@@ -44,14 +44,7 @@ pub(super) fn request(
         // The gateway records the usage even if the client did not request it.
         body.stream_options.get_or_insert_default().include_usage = Some(true);
     }
-    body.response_format = match &request.format {
-        Format::JsonSchema { schema, .. } if settings.quirks.schema_as_text => {
-            dropped.add(DroppedField::Schema);
-            body.messages.insert(0, system(&schema_in_words(schema)));
-            Some(ResponseFormat::JsonObject(PlainFormat::default()))
-        }
-        other => format(other, dropped)?,
-    };
+    body.response_format = format(&request.format, dropped)?;
     body.tools = super::tools(&request.tools, |tool| function_tool(tool, dropped))?;
     body.tool_choice = has_tools.then(|| tool_choice(&request.tool_choice));
     body.parallel_tool_calls = super::parallel_calls(request, settings, dropped);
@@ -442,14 +435,6 @@ fn format(
             Some(ResponseFormat::JsonSchema(JsonSchemaFormat::new(named)))
         }
     })
-}
-
-/// The instruction that asks for the output of a schema, for a server that takes no schemas.
-fn schema_in_words(schema: &Json) -> String {
-    format!(
-        "Answer with a JSON object that matches this JSON Schema, and with nothing else:\n{}",
-        schema.text()
-    )
 }
 
 fn function_tool(tool: &engine::Tool, dropped: &mut DroppedFields) -> Result<Tool, EngineError> {

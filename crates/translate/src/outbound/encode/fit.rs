@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use engine::{CacheLifetime, Reasoning, TextRequest, Turn, UserPart};
+use engine::{CacheLifetime, Format, Reasoning, TextRequest, Turn, UserPart};
 use serde_json::Value;
 use vendor::Protocol;
-use wire::Object;
+use wire::{Json, Object};
 
 use super::{DroppedField, DroppedFields, Settings};
 
@@ -23,6 +23,13 @@ pub(super) fn fitted<'a>(
             dropped.add(DroppedField::Effort);
         }
     }
+    if settings.quirks.schema_as_text
+        && let Format::JsonSchema { schema, .. } = &request.format
+    {
+        let instruction = schema_in_words(schema);
+        ask_in_words(request.to_mut(), instruction, protocol);
+        dropped.add(DroppedField::Schema);
+    }
     let is_claude = protocol == Protocol::Messages || settings.quirks.cache_control;
     if is_claude && let Some(kept) = kept_marks(&request) {
         keep_marks(request.to_mut(), &kept);
@@ -35,6 +42,23 @@ pub(super) fn fitted<'a>(
         dropped.add(DroppedField::Metadata);
     }
     request
+}
+
+/// The instruction that asks for the output of a schema, for a server that takes no schemas.
+fn schema_in_words(schema: &Json) -> String {
+    format!(
+        "Answer with a JSON object that matches this JSON Schema, and with nothing else:\n{}",
+        schema.text()
+    )
+}
+
+/// Asks for JSON by an instruction, beside the format of any JSON object, which Messages does not have.
+fn ask_in_words(request: &mut TextRequest, instruction: String, protocol: Protocol) {
+    request.turns.insert(0, Turn::System(instruction));
+    request.format = match protocol {
+        Protocol::Responses | Protocol::Chat => Format::JsonObject,
+        Protocol::Messages => Format::Text,
+    };
 }
 
 fn parts(turns: &[Turn]) -> impl Iterator<Item = &UserPart> {

@@ -18,9 +18,8 @@ pub(super) fn readable<'a>(
     quirks: &Quirks,
     dropped: &mut DroppedFields,
 ) -> Cow<'a, TextRequest> {
-    let is_text_only = protocol == Protocol::Chat && quirks.text_only;
-    let is_lost = |part: &UserPart| !takes(protocol, is_text_only, part);
-    let last = last_of_user(&request.turns).filter(|_| !is_text_only);
+    let is_lost = |part: &UserPart| !takes(protocol, quirks.text_only, part);
+    let last = last_of_user(&request.turns).filter(|_| !quirks.text_only);
     let has_lost =
         |(i, turn): (usize, &Turn)| !is_new(i, turn, last) && parts(turn).iter().any(is_lost);
     if !request.turns.iter().enumerate().any(has_lost) {

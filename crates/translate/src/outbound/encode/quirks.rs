@@ -40,13 +40,12 @@ pub struct Quirks {
     pub no_prefill: bool,
     /// True if OpenAI's protocols have explicit breakpoints of the prompt cache for the model.
     pub cache_breakpoints: bool,
-    /// True if Chat Completions takes no schema for the output, so that it becomes an instruction.
+    /// True if the upstream takes no schema for the output, so that it becomes an instruction.
     pub schema_as_text: bool,
     /// True if Chat Completions has no stop sequences for the model, so that the gateway applies
     /// them.
     pub apply_stops: bool,
-    /// True if the model sees no images and reads no documents in Chat Completions, so that they
-    /// become texts.
+    /// True if the model sees no images and reads no documents, so that they become texts.
     pub text_only: bool,
     /// True if the content of every message of Chat Completions is one text.
     pub text_content: bool,
