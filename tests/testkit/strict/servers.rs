@@ -19,7 +19,7 @@ pub struct Server {
 
 /// A server for each preset, and for each of its models that has rules of its own.
 #[rustfmt::skip]
-pub static SERVERS: [Server; 32] = [
+pub static SERVERS: [Server; 33] = [
     server("openai", Protocol::Responses, "gpt-4.1", |body| openai(body, false, &[])),
     server("openai", Protocol::Responses, "o4-mini", |body| openai(body, true, &["low", "medium", "high"])),
     server("openai", Protocol::Responses, "gpt-5-mini", |body| openai(body, true, &["minimal", "low", "medium", "high"])),
@@ -48,6 +48,7 @@ pub static SERVERS: [Server; 32] = [
     server("moonshot", Protocol::Chat, "kimi-k2.6", moonshot),
     server("zai", Protocol::Chat, "glm-5", zai),
     server("vllm", Protocol::Chat, "qwen3.5-27b", |body| open(body, &["low", "medium", "high"])),
+    server("vllm", Protocol::Responses, "qwen3.5-27b", open_responses),
     server("sglang", Protocol::Chat, "glm-5", |body| open(body, &["low", "medium", "high"])),
     server("lm-studio", Protocol::Chat, "qwen3", lm_studio),
     server("ollama", Protocol::Chat, "qwen3", |body| open(body, &["none", "low", "medium", "high"])),
@@ -604,6 +605,19 @@ fn open(body: &Value, efforts: &[&str]) -> Option<String> {
     )
     .or_else(|| words(body, "reasoning_effort", efforts))
     .or_else(|| refuse(body["top_p"] == 0, "top_p"))
+}
+
+/// The same templates behind Responses, whose `instructions` are the first message:
+/// <https://github.com/vercel/ai/issues/20300>, <https://github.com/openai/codex/issues/12669>
+fn open_responses(body: &Value) -> Option<String> {
+    let inputs = body["input"].as_array().map_or(&[][..], Vec::as_slice);
+    let first = usize::from(!has(body, "instructions"));
+    let is_late = |item: &Value| item["role"] == "system" || item["role"] == "developer";
+    refuse(
+        inputs.iter().skip(first).any(is_late),
+        "a system message behind the beginning",
+    )
+    .or_else(|| items(body))
 }
 
 fn refuse(is_wrong: bool, why: &str) -> Option<String> {

@@ -743,6 +743,33 @@ fn servers_of_open_models_get_one_system_message_at_the_beginning() {
     assert_eq!((roles(&sent), dropped), (vec!["system", "user"], vec![]));
 }
 
+/// The template of the model reads `instructions` and the messages of Responses as one conversation:
+/// <https://github.com/ggml-org/llama.cpp/issues/20733>
+#[test]
+fn servers_of_open_models_get_all_system_texts_as_instructions_of_responses() {
+    let message = |role: &str, content: &str| json!({ "role": role, "content": content });
+    let messages = json!([
+        message("system", "Be terse."),
+        message("user", "Hi."),
+        message("assistant", "Hello."),
+        message("system", "Hurry."),
+        message("user", "So?"),
+    ]);
+    let request = json!({ "model": "qwen3.5-27b", "messages": messages });
+    for preset in ["vllm", "sglang", "llama-cpp", "lm-studio", "ollama"] {
+        let (sent, dropped) = served(Chat, (Some(preset), Responses), &request);
+        assert_eq!(sent["instructions"], "Be terse.\n\nHurry.");
+        let items = sent["input"].as_array().unwrap().iter();
+        let roles: Vec<_> = items.map(|item| item["role"].as_str().unwrap()).collect();
+        assert_eq!(roles, ["user", "assistant", "user"]);
+        assert_eq!(dropped, ["system_position"]);
+    }
+    let (sent, dropped) = served(Chat, (Some("openai"), Responses), &request);
+    assert_eq!(sent["instructions"], "Be terse.");
+    assert_eq!(sent["input"][2]["role"], "system");
+    assert_eq!(dropped, Vec::<String>::new());
+}
+
 fn called(client: Protocol) -> Value {
     match client {
         Messages => json!({ "model": "m", "max_tokens": 99, "messages": [

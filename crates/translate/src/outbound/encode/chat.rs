@@ -18,9 +18,7 @@ use vendor::Protocol;
 use wire::{Cursor, Object, TextOr};
 
 use super::quirks::MaxTokensName;
-use super::{
-    DroppedField, DroppedFields, ERROR_PREFIX, SCHEMA_NAME, Settings, history, schema, stops,
-};
+use super::{DroppedField, DroppedFields, ERROR_PREFIX, SCHEMA_NAME, Settings, schema, stops};
 use crate::outbound::chat_seals::{self, ChatSeals};
 
 pub(super) fn request(
@@ -86,10 +84,6 @@ fn messages(
     let mut messages = Vec::new();
     // The images and documents of tool results, which the next message of the user carries.
     let mut held = Vec::new();
-    let turns = match settings.quirks.merge_system {
-        true => history::with_one_system(turns, dropped),
-        false => turns.into(),
-    };
     let both_assistant =
         |one: &Turn, next: &Turn| matches!((one, next), (Turn::Assistant(_), Turn::Assistant(_)));
     for turns in turns.chunk_by(both_assistant) {

@@ -30,7 +30,7 @@ pub struct Quirks {
     /// True if Chat Completions has the breakpoints of the prompt cache of Messages
     /// (<https://openrouter.ai/docs/features/prompt-caching>).
     pub cache_control: bool,
-    /// True if all system messages of Chat Completions have to be one, at the beginning.
+    /// True if all system messages have to be one, at the beginning.
     pub merge_system: bool,
     /// True if Chat Completions needs a message of the assistant between the results of calls and a
     /// message of the user.
