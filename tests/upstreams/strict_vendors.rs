@@ -20,7 +20,8 @@ fn each_server_refuses_a_request_that_breaks_its_rules() {
     let system = json!({"role": "system", "content": "Be brief."});
     for server in &SERVERS {
         let body = json!({
-            "model": server.model, "messages": [user, system], "input": [user, system], "temperature": 1.9, "top_p": 0, "presence_penalty": 1,
+            "model": server.model, "messages": [user, system], "input": [user, system],
+            "temperature": 1.9, "top_p": 0, "presence_penalty": 1, "thinking": {"type": "odd"},
             "reasoning": {"effort": "odd"}, "reasoning_effort": "odd", "service_tier": "odd",
             "output_config": {"format": {"type": "json_schema"}},
             "tool_choice": {"type": "function", "function": {"name": "f"}},

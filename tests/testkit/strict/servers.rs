@@ -19,7 +19,7 @@ pub struct Server {
 
 /// A server for each preset, and for each of its models that has rules of its own.
 #[rustfmt::skip]
-pub static SERVERS: [Server; 33] = [
+pub static SERVERS: [Server; 34] = [
     server("openai", Protocol::Responses, "gpt-4.1", |body| openai(body, false, &[])),
     server("openai", Protocol::Responses, "o4-mini", |body| openai(body, true, &["low", "medium", "high"])),
     server("openai", Protocol::Responses, "gpt-5-mini", |body| openai(body, true, &["minimal", "low", "medium", "high"])),
@@ -46,6 +46,7 @@ pub static SERVERS: [Server; 33] = [
     server("xai", Protocol::Chat, "grok-4", |body| xai(body, &[])),
     server("cerebras", Protocol::Chat, "zai-glm-4.7", cerebras),
     server("moonshot", Protocol::Chat, "kimi-k2.6", moonshot),
+    server("moonshot", Protocol::Messages, "kimi-k2.7-code", kimi_code),
     server("zai", Protocol::Chat, "glm-5", zai),
     server("vllm", Protocol::Chat, "qwen3.5-27b", |body| open(body, &["low", "medium", "high"])),
     server("vllm", Protocol::Responses, "qwen3.5-27b", open_responses),
@@ -562,6 +563,15 @@ fn moonshot(body: &Value) -> Option<String> {
     .or_else(|| of_calls_lack(body, "reasoning_content"))
 }
 
+/// <https://github.com/MoonshotAI/Kimi-K2/issues/141>
+fn kimi_code(body: &Value) -> Option<String> {
+    let thinking = body["thinking"]["type"].as_str();
+    refuse(
+        thinking.is_some_and(|kind| kind != "enabled"),
+        "thinking that is not enabled",
+    )
+}
+
 /// <https://docs.z.ai/api-reference/llm/chat-completion>
 fn zai(body: &Value) -> Option<String> {
     let choice = &body["tool_choice"];
@@ -574,6 +584,12 @@ fn zai(body: &Value) -> Option<String> {
         ],
     )
     .or_else(|| refuse(choice == "required" || choice.is_object(), "tool_choice"))
+    .or_else(|| {
+        refuse(
+            body["response_format"]["type"] == "json_schema",
+            "json_schema",
+        )
+    })
     .or_else(|| {
         refuse(
             body["temperature"]

@@ -285,17 +285,38 @@ fn the_newest_claude_models_are_neither_forced_nor_prefilled() {
     }
 }
 
-/// "This response_format type is unavailable now": <https://api-docs.deepseek.com/guides/json_mode>
+/// "This response_format type is unavailable now": <https://api-docs.deepseek.com/guides/json_mode>;
+/// `text` or `json_object`: <https://docs.z.ai/api-reference/llm/chat-completion>
 #[test]
-fn a_schema_becomes_an_instruction_for_deepseek() {
+fn a_schema_becomes_an_instruction_where_the_vendor_takes_none() {
     let schema = json!({ "type": "object", "properties": { "a": { "type": "integer" } } });
-    let fields = json!({ "model": "deepseek-chat", "response_format": { "type": "json_schema",
-        "json_schema": { "name": "n", "schema": schema } } });
-    let (sent, dropped) = served(Chat, (Some("deepseek"), Chat), &body(Chat, fields));
-    assert_eq!(sent["response_format"], json!({ "type": "json_object" }));
-    let instruction = sent["messages"][0]["content"].as_str().unwrap();
-    assert!(instruction.contains(&schema.to_string()), "{instruction}");
-    assert_eq!(dropped, ["json_schema"]);
+    for (preset, model) in [("deepseek", "deepseek-chat"), ("zai", "glm-5")] {
+        let fields = json!({ "model": model, "response_format": { "type": "json_schema",
+            "json_schema": { "name": "n", "schema": schema } } });
+        let (sent, dropped) = served(Chat, (Some(preset), Chat), &body(Chat, fields));
+        assert_eq!(sent["response_format"], json!({ "type": "json_object" }));
+        let instruction = sent["messages"][0]["content"].as_str().unwrap();
+        assert!(instruction.contains(&schema.to_string()), "{instruction}");
+        assert_eq!(dropped, ["json_schema"]);
+    }
+}
+
+/// "invalid thinking: only type=enabled is allowed for this model":
+/// <https://github.com/MoonshotAI/Kimi-K2/issues/141>
+#[test]
+fn the_thinking_of_kimi_models_that_always_think_is_not_turned_off() {
+    for (model, effort, thinking) in [
+        ("kimi-k2.7-code", "none", Value::Null),
+        ("kimi-k2.7-code", "high", Value::Null),
+        ("kimi-k3", "none", Value::Null),
+        ("kimi-k3", "high", json!({ "type": "adaptive" })),
+        ("kimi-k2.6", "none", json!({ "type": "disabled" })),
+    ] {
+        let fields = json!({ "model": model, "reasoning_effort": effort });
+        let (sent, dropped) = served(Chat, (Some("moonshot"), Messages), &body(Chat, fields));
+        assert_eq!(sent["thinking"], thinking, "{model} {effort}");
+        assert_eq!(dropped.is_empty(), !thinking.is_null());
+    }
 }
 
 /// `output_config`: "Only effort is supported": <https://api-docs.deepseek.com/guides/anthropic_api>
