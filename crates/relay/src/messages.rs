@@ -40,13 +40,16 @@ impl RelayProtocol for Messages {
             edits.put(&["delta"], "type", &format!("\"{kind}\""));
         }
         write_counts(&self.reader, edits);
+        if let Some(usage) = self.reader.missing_usage() {
+            edits.put(&[], "usage", &json_object(&usage));
+        }
         if let Some(marker) = &self.marker {
             marker.mark(edits);
         }
         Ok(match kind {
             Kind::Start => {
                 edits.replace_each(&["message"], "model", model);
-                edits.add_missing(&["message"], &START);
+                add_start(edits);
                 Action::Forward
             }
             Kind::Repetition => Action::Drop,
@@ -117,6 +120,24 @@ fn write_counts(reader: &Reader, edits: &mut Splice<'_>) {
     for (name, count) in reader.unsettled_usage().into_iter().flatten() {
         edits.replace(&["usage", name], count.to_string().as_bytes());
     }
+}
+
+/// Returns a JSON object with these counts.
+fn json_object(counts: &[(&str, u64)]) -> String {
+    let members = counts
+        .iter()
+        .map(|(name, count)| format!("\"{name}\":{count}"));
+    format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+}
+
+/// Adds the members of [`START`] that the message of `message_start` lacks or has as null.
+fn add_start(edits: &mut Splice<'_>) {
+    for (name, value) in START {
+        if edits.has_value(&["message", name], b"null") {
+            edits.replace(&["message", name], value.as_bytes());
+        }
+    }
+    edits.add_missing(&["message"], &START);
 }
 
 fn end(reader: &Reader) -> End {

@@ -12,7 +12,7 @@ use wire::lenient::{
 use super::Stop;
 use super::blocks::{BlockKind, Blocks, OpenBlock};
 use super::event::{Block, Delta, Event, Message};
-use super::usage::unsettled;
+use super::usage::{NamedCounts, settled, unsettled};
 
 /// Reads a stream, event by event.
 ///
@@ -51,7 +51,9 @@ pub struct Reader {
     calls: Vec<Call>,
     counts: Counts,
     /// The counts that the usage of the last event or of the reply should have.
-    unsettled_usage: Option<[(&'static str, u64); 4]>,
+    unsettled_usage: Option<NamedCounts>,
+    /// True if the last event is a `message_delta` without a usage.
+    lacks_usage: bool,
     stop: Option<Stop>,
     text_place: Option<TextPlace>,
 }
@@ -88,7 +90,7 @@ impl Reader {
         out: &mut Vec<Update<'a>>,
     ) -> Result<Kind, ReadError> {
         self.text_place = None;
-        (self.index, self.delta_kind) = (None, None);
+        (self.index, self.delta_kind, self.lacks_usage) = (None, None, false);
         let data = data.trim_matches([' ', '\t', '\n', '\r']);
         // Some servers end the streams of every protocol with it.
         if data == "[DONE]" {
@@ -187,6 +189,14 @@ impl Reader {
         self.unsettled_usage
     }
 
+    /// Returns the names and values of the counts so far if the last event is a `message_delta`
+    /// without a usage, which clients require.
+    #[must_use]
+    pub fn missing_usage(&self) -> Option<[(&'static str, u64); 4]> {
+        let counts = || settled(&self.tokens().unwrap_or_default());
+        self.lacks_usage.then(counts)
+    }
+
     /// Notes the token counts of an event or of a reply, also if it reports an error.
     fn note_counts(&mut self, event: &Event<'_>) {
         self.unsettled_usage = None;
@@ -246,7 +256,8 @@ impl Reader {
             }
             "content_block_stop" => self.close_block(event.index.0, out)?,
             "message_delta" => {
-                if event.usage.0.is_none() {
+                self.lacks_usage = event.usage.0.is_none();
+                if self.lacks_usage {
                     required(event.delta.as_ref(), "delta")?;
                 }
                 self.check_started()?;

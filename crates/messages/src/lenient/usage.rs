@@ -37,24 +37,26 @@ impl Table for Claude {
     ];
 }
 
+/// The names of the counts in a usage, and their values.
+pub(super) type NamedCounts = [(&'static str, u64); 4];
+
 /// Returns the names of the counts in a usage and their settled values, unless a usage with these
 /// counts has them already.
-pub(super) fn unsettled(counts: &Counts, tokens: &Tokens) -> Option<[(&'static str, u64); 4]> {
+pub(super) fn unsettled(counts: &Counts, tokens: &Tokens) -> Option<NamedCounts> {
+    let settled = settled(tokens);
+    let reported = [Uncached, CacheWrite, CacheRead, Output].map(|kind| counts.get(kind));
+    (settled.map(|(_, count)| count) != reported).then_some(settled)
+}
+
+/// Returns the names of the counts in a usage and their settled values.
+pub(super) fn settled(tokens: &Tokens) -> NamedCounts {
     let cached = tokens.cache_read + tokens.cache_write;
-    let settled = [
-        ("input_tokens", Uncached, tokens.input - cached),
-        (
-            "cache_creation_input_tokens",
-            CacheWrite,
-            tokens.cache_write,
-        ),
-        ("cache_read_input_tokens", CacheRead, tokens.cache_read),
-        ("output_tokens", Output, tokens.output),
-    ];
-    let is_settled = settled
-        .iter()
-        .all(|(_, kind, count)| counts.get(*kind) == *count);
-    (!is_settled).then(|| settled.map(|(name, _, count)| (name, count)))
+    [
+        ("input_tokens", tokens.input - cached),
+        ("cache_creation_input_tokens", tokens.cache_write),
+        ("cache_read_input_tokens", tokens.cache_read),
+        ("output_tokens", tokens.output),
+    ]
 }
 
 /// The counts of one pass of the model.

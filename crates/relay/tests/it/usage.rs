@@ -174,3 +174,43 @@ fn a_prompt_that_is_split_at_the_end_is_counted_once() {
         "output_tokens": 7});
     assert_eq!(last["usage"], owed);
 }
+
+/// Clients of Messages read the usage of each `message_delta` without looking for it:
+/// <https://github.com/anthropics/anthropic-sdk-python/issues/1806>.
+#[test]
+fn a_usage_that_is_missing_or_null_is_added() {
+    let missing = json!({"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": null}});
+    let mut null = missing.clone();
+    null["usage"] = Value::Null;
+    let mut start = json!({"type": "message_start", "message": message()});
+    start["message"]["content"] = Value::Null;
+    for (usage, owed) in [
+        (
+            json!({"input_tokens": 5, "cache_read_input_tokens": 7, "output_tokens": 1}),
+            json!({"input_tokens": 5, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 7, "output_tokens": 1}),
+        ),
+        (
+            Value::Null,
+            json!({"input_tokens": 0, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 0}),
+        ),
+    ] {
+        start["message"]["usage"] = usage.clone();
+        let (out, _) = relayed(
+            Messages::default(),
+            &[start.clone(), missing.clone(), null.clone()],
+        );
+        let data = out.lines().filter_map(|line| line.strip_prefix("data: "));
+        let data: Vec<Value> = data
+            .map(|data| serde_json::from_str(data).unwrap())
+            .collect();
+        let empty = json!({"input_tokens": 0, "output_tokens": 0});
+        let at_start = if usage.is_null() { empty } else { usage };
+        assert_eq!(data[0]["message"]["content"], json!([]));
+        let usages = [
+            &data[0]["message"]["usage"],
+            &data[1]["usage"],
+            &data[2]["usage"],
+        ];
+        assert_eq!(usages, [&at_start, &owed, &owed]);
+    }
+}

@@ -9,7 +9,8 @@ const START: &str = r#"{"type":"message_start","message":{"type":"message","role
 const TEXT: &str =
     r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;
 const STOP: &str = r#"{"type":"content_block_stop","index":0}"#;
-const REASON: &str = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#;
+const REASON: &str =
+    r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}"#;
 const END: &str = r#"{"type":"message_stop"}"#;
 
 fn delta(index: &str, delta: &str) -> String {
