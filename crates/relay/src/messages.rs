@@ -3,6 +3,7 @@
 use engine::{EngineError, Usage};
 use messages::lenient::{Kind, Reader, Stop, reported_tokens};
 use messages::{ErrorBody, Event, Plain, StreamFailure};
+use serde_json::Value;
 use vendor::{engine_error, truncated, usage};
 use wire::lenient::{TextPlace, Values, Varying};
 use wire::{ApiError, Splice};
@@ -43,13 +44,16 @@ impl RelayProtocol for Messages {
         if let Some(usage) = self.reader.missing_usage() {
             edits.put(&[], "usage", &json_object(&usage));
         }
+        if let Some(words) = self.reader.missing_stop() {
+            write_stop(words, edits);
+        }
         if let Some(marker) = &self.marker {
             marker.mark(edits);
         }
         Ok(match kind {
             Kind::Start => {
                 edits.replace_each(&["message"], "model", model);
-                add_start(edits);
+                fill("message", &START, edits);
                 Action::Forward
             }
             Kind::Repetition => Action::Drop,
@@ -130,14 +134,27 @@ fn json_object(counts: &[(&str, u64)]) -> String {
     format!("{{{}}}", members.collect::<Vec<_>>().join(","))
 }
 
-/// Adds the members of [`START`] that the message of `message_start` lacks or has as null.
-fn add_start(edits: &mut Splice<'_>) {
-    for (name, value) in START {
-        if edits.has_value(&["message", name], b"null") {
-            edits.replace(&["message", name], value.as_bytes());
+/// Writes the stop reason and the stop sequence so far into the delta of a `message_delta` without a
+/// stop reason.
+fn write_stop(words: [Option<&str>; 2], edits: &mut Splice<'_>) {
+    let [reason, sequence] = words.map(|word| Value::from(word).to_string());
+    if edits.has(&["delta"]) && !edits.has_value(&["delta"], b"null") {
+        edits.put(&["delta"], "stop_reason", &reason);
+        fill("delta", &[("stop_sequence", &sequence)], edits);
+    } else {
+        let delta = format!(r#"{{"stop_reason":{reason},"stop_sequence":{sequence}}}"#);
+        edits.put(&[], "delta", &delta);
+    }
+}
+
+/// Adds the members that the object `name` lacks or has as null.
+fn fill(name: &str, members: &[(&str, &str)], edits: &mut Splice<'_>) {
+    for (member, value) in members {
+        if edits.has_value(&[name, member], b"null") {
+            edits.replace(&[name, member], value.as_bytes());
         }
     }
-    edits.add_missing(&["message"], &START);
+    edits.add_missing(&[name], members);
 }
 
 fn end(reader: &Reader) -> End {

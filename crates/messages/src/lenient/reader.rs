@@ -55,6 +55,10 @@ pub struct Reader {
     /// True if the last event is a `message_delta` without a usage.
     lacks_usage: bool,
     stop: Option<Stop>,
+    /// The stop reason and the stop sequence, as the server has written them.
+    stop_words: [Option<String>; 2],
+    /// True if the last event is a `message_delta` without a stop reason.
+    lacks_stop: bool,
     text_place: Option<TextPlace>,
 }
 
@@ -90,7 +94,8 @@ impl Reader {
         out: &mut Vec<Update<'a>>,
     ) -> Result<Kind, ReadError> {
         self.text_place = None;
-        (self.index, self.delta_kind, self.lacks_usage) = (None, None, false);
+        (self.index, self.delta_kind) = (None, None);
+        (self.lacks_usage, self.lacks_stop) = (false, false);
         let data = data.trim_matches([' ', '\t', '\n', '\r']);
         // Some servers end the streams of every protocol with it.
         if data == "[DONE]" {
@@ -197,6 +202,14 @@ impl Reader {
         self.lacks_usage.then(counts)
     }
 
+    /// Returns the stop reason and the stop sequence so far, in the words of the server, if the last
+    /// event is a `message_delta` without a stop reason: clients keep those of the last one.
+    #[must_use]
+    pub fn missing_stop(&self) -> Option<[Option<&str>; 2]> {
+        let words = || self.stop_words.each_ref().map(Option::as_deref);
+        self.lacks_stop.then(words)
+    }
+
     /// Notes the token counts of an event or of a reply, also if it reports an error.
     fn note_counts(&mut self, event: &Event<'_>) {
         self.unsettled_usage = None;
@@ -265,9 +278,7 @@ impl Reader {
                 if delta.has_content() {
                     return Err(ReadError::Contradiction("content within message_delta"));
                 }
-                if let Some(reason) = delta.stop_reason.get().filter(|reason| !reason.is_empty()) {
-                    self.end(reason, delta.stop_sequence.get())?;
-                }
+                self.read_stop(&delta)?;
             }
             "message_stop" => {
                 self.check_started()?;
@@ -432,6 +443,17 @@ impl Reader {
                 _ => {}
             }
         }
+    }
+
+    /// Reads the stop reason of a `message_delta`, if it has one.
+    fn read_stop(&mut self, delta: &Delta<'_>) -> Result<(), ReadError> {
+        let reason = delta.stop_reason.get().filter(|reason| !reason.is_empty());
+        self.lacks_stop = reason.is_none();
+        let Some(reason) = reason else { return Ok(()) };
+        let sequence = delta.stop_sequence.get();
+        self.end(reason, sequence)?;
+        self.stop_words = [Some(reason), sequence].map(|word| word.map(str::to_owned));
+        Ok(())
     }
 
     /// Handles a stop reason.

@@ -262,6 +262,44 @@ fn content_of_texts_and_thoughts_becomes_a_text() {
     }
 }
 
+/// Clients keep the stop reason of the last `message_delta`, also if it is null:
+/// <https://github.com/anthropics/anthropic-sdk-python/issues/1940>.
+#[test]
+fn a_later_message_delta_keeps_the_stop_reason() {
+    let start = r#"{"type":"message_start","message":{"type":"message","role":"assistant","content":[],"usage":{"output_tokens":1}}}"#;
+    let delta =
+        |delta: &str| format!(r#"{{"type":"message_delta",{delta}"usage":{{"output_tokens":1}}}}"#);
+    let stop = r#"{"stop_reason":"stop_sequence","stop_sequence":"\n\"x"}"#;
+    let known = delta(&format!(r#""delta":{stop},"#));
+    for later in [
+        r#""delta":{"stop_reason":null,"stop_sequence":null},"#,
+        r#""delta":{"stop_reason":""},"#,
+        r#""delta":{},"#,
+        r#""delta":null,"#,
+        "",
+    ] {
+        let stream: String = [start, &known, &delta(later)]
+            .map(|event| format!("data: {event}\n\n"))
+            .concat();
+        let (out, _) = relayed(Messages::default(), "m", &[stream.as_bytes()]);
+        let data: Vec<Value> = data(&out)
+            .iter()
+            .map(|data| serde_json::from_str(data).unwrap())
+            .collect();
+        let owed: Value = serde_json::from_str(stop).unwrap();
+        assert_eq!(
+            (&data[1]["delta"], &data[2]["delta"]),
+            (&owed, &owed),
+            "{later}"
+        );
+    }
+    // Before the stop reason there is none to keep.
+    let early = r#"{"type":"message_delta","delta":{"stop_reason":null,"stop_sequence":null},"usage":{"output_tokens":1}}"#;
+    let stream = format!("data: {start}\n\ndata: {early}\n\n");
+    let (out, _) = relayed(Messages::default(), "m", &[stream.as_bytes()]);
+    assert_eq!(data(&out)[1], early);
+}
+
 #[test]
 fn stream_errors_keep_known_codes_and_drop_messages() {
     let stream = String::from_utf8(fixture("responses-stream-failed-mid.sse")).unwrap();
