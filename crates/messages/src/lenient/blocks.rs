@@ -1,18 +1,18 @@
 //! The blocks of an answer, and the indexes by which clients find them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use wire::lenient::{ReadError, TextPlace, bounded};
 
 use super::event::Delta;
 
-/// The blocks of an answer. Both fields are looked up for each block, and there may be many blocks.
+/// The blocks of an answer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Blocks {
-    /// The open blocks by the index in their events.
+    /// The open blocks by the index in their events. There may be many.
     open: BTreeMap<usize, OpenBlock>,
-    /// The indexes by which clients know the blocks so far, each of another block.
-    shown: BTreeSet<usize>,
+    /// The number of blocks so far, which is the index by which clients find the next one.
+    count: usize,
 }
 
 /// An open block.
@@ -42,18 +42,17 @@ impl Blocks {
         !self.open.is_empty()
     }
 
-    /// Opens a block. Returns the index by which clients find it: its own, unless it has none or an
-    /// earlier block has the same.
+    /// Opens a block. Returns the index by which clients find it: its place among the blocks, which
+    /// the index in its events should be
+    /// (<https://platform.claude.com/docs/en/build-with-claude/streaming>). Some servers leave gaps,
+    /// repeat an index, or have none.
     pub(super) fn open(&mut self, index: Option<u64>, kind: BlockKind) -> Result<usize, ReadError> {
         if self.find(index).is_ok() {
             return Err(ReadError::Contradiction("a block that is opened twice"));
         }
-        let own = index.map(bounded).transpose()?;
-        let is_new = |own: &usize| !self.shown.contains(own);
-        let behind = || self.shown.last().map_or(0, |last| last + 1);
-        let shown = bounded(own.filter(is_new).unwrap_or_else(behind) as u64)?;
-        self.shown.insert(shown);
-        let index = own.unwrap_or_default();
+        let index = bounded(index.unwrap_or_default())?;
+        let shown = bounded(self.count as u64)?;
+        self.count += 1;
         self.open.insert(index, OpenBlock { index, shown, kind });
         Ok(shown)
     }

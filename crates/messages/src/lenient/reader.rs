@@ -224,8 +224,7 @@ impl Reader {
         }
     }
 
-    /// Returns the index by which clients find the block of the last event, if the event has no
-    /// index or the index of an earlier block.
+    /// Returns the index by which clients find the block of the last event, unless the event has it.
     #[must_use]
     pub fn index(&self) -> Option<usize> {
         self.index
@@ -237,8 +236,8 @@ impl Reader {
         self.delta_kind
     }
 
-    /// Returns true if a piece of a text belongs before one that came earlier, by the indexes of
-    /// their blocks.
+    /// Returns true if a piece of a text belongs before one that came earlier, by the order of their
+    /// blocks.
     #[must_use]
     pub fn breaks_order(&self) -> bool {
         self.order.is_broken()

@@ -68,12 +68,36 @@ fn content_within_other_events_is_a_contradiction() {
     );
 }
 
+/// The official SDKs append each block that starts to the content, and find it by its index there:
+/// <https://github.com/anthropics/anthropic-sdk-python/blob/main/src/anthropic/lib/streaming/_messages.py>.
 #[test]
-fn blocks_from_one_keep_their_index() {
-    let [block, stop] = [TEXT, STOP].map(|event| event.replace(r#""index":0"#, r#""index":1"#));
-    let events = [START, &block, &text(1, "a"), &stop, REASON, END];
-    assert_eq!(passed(Messages::default(), &events), events);
-    assert_eq!(translated(Protocol::Messages, &events).text, "a");
+fn blocks_are_numbered_in_the_order_of_their_starts() {
+    let at =
+        |event: &str, index: u32| event.replace(r#""index":0"#, &format!(r#""index":{index}"#));
+    let events = |first, second| {
+        [
+            START.to_owned(),
+            at(TEXT, first),
+            text(first, "a"),
+            at(STOP, first),
+            at(TEXT, second),
+            text(second, "b"),
+            text(second, "c"),
+            at(STOP, second),
+            REASON.to_owned(),
+            END.to_owned(),
+        ]
+    };
+    for (first, second) in [(0, 1), (0, 2), (1, 2), (1, 0)] {
+        let sent = events(first, second);
+        let sent: Vec<_> = sent.iter().map(String::as_str).collect();
+        assert_eq!(
+            passed(Messages::default(), &sent),
+            events(0, 1),
+            "{first} {second}"
+        );
+        assert_eq!(translated(Protocol::Messages, &sent).text, "abc");
+    }
 }
 
 #[test]
