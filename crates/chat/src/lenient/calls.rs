@@ -46,12 +46,15 @@ impl Calls {
         out: &mut Vec<Update<'a>>,
     ) -> Result<Option<CallDefects>, ReadError> {
         let opaque = piece.opaque();
-        let (index, id) = (piece.index.0, piece.id.0.unwrap_or_default());
+        let (index, mut id) = (piece.index.0, piece.id.0.unwrap_or_default());
         let function = piece.function.0.unwrap_or_default();
         let arguments = function.arguments.text();
         let name = function.name.0.unwrap_or_default();
         index.map(bounded).transpose()?;
-        let known = self.find(index, &id, !name.is_empty(), position, is_only);
+        let has_null_id = self.is_null_id(&id, &name);
+        let known_id = if has_null_id { "" } else { &id };
+        let is_unnamed = name.is_empty() || (name == NULL && known_id.is_empty());
+        let known = self.find(index, known_id, !is_unnamed, position, is_only);
         let call = known.map_or_else(|| self.add(index, &id), Ok)?;
         if self.unannounced != Some(call) {
             self.announce(out);
@@ -68,14 +71,19 @@ impl Calls {
             index: *shown,
             has_other_index: index != Some(*shown),
             is_first,
-            repeats_id: !is_first && has_id && !id.is_empty(),
+            repeats_id: !is_first && !id.is_empty() && (has_id || has_null_id),
             name: None,
-            repeats_name: !state.name.is_empty() && !name.is_empty() && !continues_name,
+            repeats_name: !state.name.is_empty()
+                && !name.is_empty()
+                && (name == NULL || !continues_name),
             arguments: None,
         };
         let repeats_name = defects.repeats_name;
-        if repeats_name && state.name != name {
+        if repeats_name && name != NULL && state.name != name {
             return Err(ReadError::Contradiction("a call with two names"));
+        }
+        if has_null_id && !is_first {
+            id = Cow::default();
         }
         if !has_id {
             (*id).clone_into(&mut state.id);
@@ -121,6 +129,16 @@ impl Calls {
             let [id, name] = [id, name].map(|text| Cow::Owned(text.clone()));
             out.push(Update::Call { call, id, name });
         }
+    }
+
+    /// Returns true if the id of a piece is [`NULL`], unless a call has that id, or the piece has the
+    /// name of a call that is not known yet.
+    fn is_null_id(&self, id: &str, name: &str) -> bool {
+        let calls = || self.all.iter().map(|known| &known.call);
+        let is_known_name = || calls().any(|call| call.name == name);
+        id == NULL
+            && calls().all(|call| call.id != id)
+            && (name.is_empty() || name == NULL || is_known_name())
     }
 
     /// Finds the call of a piece: by the index, else by the id, else by the position.
@@ -175,3 +193,7 @@ impl Calls {
         Ok(call)
     }
 }
+
+/// The text that some servers write for the id and the name of a call in its later pieces:
+/// <https://github.com/BerriAI/litellm/issues/12513>.
+const NULL: &str = "null";

@@ -208,6 +208,56 @@ fn the_name_of_a_call_may_come_in_pieces() {
     assert_eq!(read(&late).map(|answer| answer.calls), contradiction);
 }
 
+/// <https://github.com/BerriAI/litellm/issues/12513>
+#[test]
+fn the_text_null_is_no_name_and_no_id_of_a_named_call() {
+    let piece = |id: &str, name: &str, arguments: &str| json!({"id": id, "function": {"name": name, "arguments": arguments}});
+    let read = |pieces: &[Value]| {
+        let chunks = pieces
+            .iter()
+            .map(|piece| delta(json!({"tool_calls": [piece]})));
+        let stream: Vec<_> = chunks.chain([finish("tool_calls")]).collect();
+        read(&stream).map(|answer| answer.calls)
+    };
+    let (first, rest) = ("{\"x\":", "1}");
+    for (id, name) in [
+        ("", "null"),
+        ("a", "null"),
+        ("null", "f"),
+        ("null", "null"),
+        ("null", ""),
+    ] {
+        for (early, late) in [("", "{\"x\":1}"), (first, rest)] {
+            for index in [Value::Null, json!(0)] {
+                let mut pieces = [piece("a", "f", early), piece(id, name, late)];
+                for piece in &mut pieces {
+                    piece["index"] = index.clone();
+                }
+                if index.is_null() && id == "null" && name == "f" {
+                    // Without an index this is how another call of the same function begins.
+                    continue;
+                }
+                let owed = Ok(vec![call("a", "f", "{\"x\":1}")]);
+                assert_eq!(read(&pieces), owed, "{pieces:?}");
+            }
+        }
+    }
+    // A function may have this name, and a call without an id this text.
+    let mut other = piece("b", "null", "{}");
+    other["index"] = json!(1);
+    let mut named = piece("a", "f", "{}");
+    named["index"] = json!(0);
+    assert_eq!(
+        read(&[named.clone(), other]),
+        Ok(vec![call("a", "f", "{}"), call("b", "null", "{}")])
+    );
+    let other = piece("null", "g", "{}");
+    assert_eq!(
+        read(&[named, other]),
+        Ok(vec![call("a", "f", "{}"), call("null", "g", "{}")])
+    );
+}
+
 /// The call comes before the content that follows it, and also without arguments.
 #[test]
 fn a_call_without_arguments_keeps_its_place() {

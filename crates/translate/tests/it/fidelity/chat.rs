@@ -148,6 +148,28 @@ fn two_pieces_of_one_call_in_a_chunk_are_both_kept() {
     );
 }
 
+/// <https://github.com/BerriAI/litellm/issues/12513>
+#[test]
+fn the_text_null_is_left_out_of_a_named_call() {
+    let piece = |id: &str, name: &str| {
+        chunk(&format!(
+            r#"{{"index":0,"delta":{{"tool_calls":[{{"index":0,{id}"function":{{{name}"arguments":""}}}}]}}}}"#
+        ))
+    };
+    let named = piece(r#""id":"a","type":"function","#, r#""name":"f","#);
+    let null = r#""name":"null","#;
+    for (id, name, mended_id) in [
+        (r#""id":"null","#, null, ""),
+        (r#""id":"null","#, r#""name":"f","#, ""),
+        (r#""id":"null","#, "", ""),
+        (r#""id":"","#, null, r#""id":"","#),
+        ("", null, ""),
+    ] {
+        let mended = chunks(&[&named, &piece(id, name)]);
+        assert_eq!(mended, [named.clone(), piece(mended_id, "")]);
+    }
+}
+
 /// The SDKs append every name to the one before, so it may be a piece, but no repetition of more than the
 /// name so far.
 #[test]
