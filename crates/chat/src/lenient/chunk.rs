@@ -145,7 +145,7 @@ pub(super) struct Delta<'a> {
     #[serde(borrow)]
     content: Option<&'a RawValue>,
     #[serde(borrow)]
-    reasoning_content: Text<'a>,
+    reasoning_content: Option<&'a RawValue>,
     #[serde(borrow)]
     reasoning: Text<'a>,
     #[serde(borrow)]
@@ -207,8 +207,9 @@ impl<'a> Delta<'a> {
     /// The reasoning beside the content. Servers that have several names for it send
     /// the same in each.
     pub(super) fn take_reasoning(&mut self) -> Option<Cow<'a, str>> {
+        let mut content = self.reasoning_content.map(thoughts).unwrap_or_default();
         let texts = [
-            &mut self.reasoning_content,
+            &mut content,
             &mut self.reasoning,
             &mut self.thinking,
             &mut self.reasoning_text,
@@ -269,6 +270,38 @@ impl<'a> Delta<'a> {
         Ok(false)
     }
 }
+
+/// Returns the text of `reasoning_content`, which may be in an object, as Envoy AI Gateway passes it
+/// on from Bedrock (<https://github.com/envoyproxy/ai-gateway/issues/2519>): `text` in a stream, and
+/// `reasoningContent.reasoningText.text` in a plain reply.
+fn thoughts(value: &RawValue) -> Text<'_> {
+    let mut value = value;
+    for _ in 0..BEDROCK_LEVELS {
+        if !value.get().starts_with('{') {
+            break;
+        }
+        let object: BedrockThoughts<'_> = serde_json::from_str(value.get()).unwrap_or_default();
+        let Some(inner) = object.text.or(object.content) else {
+            return Text::default();
+        };
+        value = inner;
+    }
+    serde_json::from_str(value.get()).unwrap_or_default()
+}
+
+/// An object with the thoughts of Bedrock, or with another such object:
+/// <https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ReasoningContentBlock.html>.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct BedrockThoughts<'a> {
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
+    #[serde(borrow, rename = "reasoningText", alias = "reasoningContent")]
+    content: Option<&'a RawValue>,
+}
+
+/// The objects around the thoughts of Bedrock.
+const BEDROCK_LEVELS: u8 = 3;
 
 /// Returns the JSON text of an object that is not empty.
 fn object(value: &RawValue) -> Option<&str> {
