@@ -207,6 +207,28 @@ fn a_refused_handshake_leads_to_http() {
     }
 }
 
+/// A request that the upstream refuses as too big for a message, with 1009 (RFC 6455, section 7.4.1), goes
+/// over HTTP. The next one may fit.
+#[test]
+fn a_request_that_is_too_big_for_a_message_goes_over_http() {
+    let refusing = switching(
+        |request| match request.is_message() && request.number == 1 {
+            true => Play::new().bytes(&b"\x88\x02\x03\xf1"[..]).close(),
+            false => honest::answer(request),
+        },
+    );
+    let simulator = Simulator::start(refusing).unwrap();
+    let gateway = over_websocket(&simulator, "");
+    let mut socket = Socket::open(&gateway, CLIENT_KEY);
+    for text in ["One.", "Two."] {
+        socket.turn(&request(text));
+    }
+    assert_eq!(
+        methods(&simulator),
+        ["GET", "WEBSOCKET", "POST", "GET", "WEBSOCKET"]
+    );
+}
+
 /// A server without a free place may have one later.
 #[test]
 fn a_handshake_is_repeated_after_a_failure_that_passes() {

@@ -19,22 +19,36 @@ use crate::response_head::ResponseHead;
 use crate::sockets::{ClientSockets, Event, Previous, Socket, Turn};
 use crate::source::Source;
 
-/// Asks for a stream over a WebSocket of the client's connection, which is opened first if necessary.
-/// If the host refuses to open one, the request goes over HTTP.
+/// Asks for a stream over a WebSocket of the client's connection. If the host refuses to open one, or
+/// the size of the request, the request goes over HTTP.
 pub(crate) async fn exchange(
     host: &Host,
     sockets: &ClientSockets,
     outgoing: &Outgoing,
     deadline: Instant,
 ) -> Result<(Source, ResponseHead), Failure> {
+    match exchange_over_socket(host, sockets, outgoing, deadline).await? {
+        Some(answered) => Ok(answered),
+        None => host.exchange(outgoing, deadline).await,
+    }
+}
+
+/// Asks for a stream over a WebSocket, which is opened first if necessary. Returns `None` if the request
+/// has to go over HTTP.
+async fn exchange_over_socket(
+    host: &Host,
+    sockets: &ClientSockets,
+    outgoing: &Outgoing,
+    deadline: Instant,
+) -> Result<Option<(Source, ResponseHead)>, Failure> {
     let create = create_event(&outgoing.body).filter(|_| !sockets.is_refused_by(host.id));
     let Some(create) = create else {
-        return host.exchange(outgoing, deadline).await;
+        return Ok(None);
     };
     if let Some(mut socket) = sockets.take(host.id, |sent| host.is_current(sent)) {
         match ask_again(host, sockets, &mut socket, (outgoing, &create), deadline).await {
-            Ok(first) if first.is_refusal_with(TOO_OLD) => {}
-            Ok(first) => return Ok(answer(host, sockets, socket, first)),
+            Ok(Some(first)) if first.is_refusal_with(TOO_OLD) => {}
+            Ok(first) => return Ok(first.map(|first| answer(host, sockets, socket, first))),
             // Closed while it was idle, as in `Host::exchange`.
             Err(failure) if failure.closed_silently => {}
             Err(failure) => return Err(failure),
@@ -43,13 +57,13 @@ pub(crate) async fn exchange(
     match handshake::open(host, outgoing, deadline).await {
         Ok(Opened::Socket(mut socket)) => {
             let first = ask(host, &mut socket, create, deadline).await?;
-            Ok(answer(host, sockets, socket, first))
+            Ok(first.map(|first| answer(host, sockets, socket, first)))
         }
         Ok(Opened::Refused { is_final }) => {
             if is_final {
                 sockets.note_refusal(host.id);
             }
-            host.exchange(outgoing, deadline).await
+            Ok(None)
         }
         Err(failed) => {
             if failed.was_connected {
@@ -68,28 +82,31 @@ async fn ask_again(
     socket: &mut Socket,
     (outgoing, create): (&Outgoing, &Utf8Bytes),
     deadline: Instant,
-) -> Result<Event, Failure> {
+) -> Result<Option<Event>, Failure> {
     let previous = sockets.previous_on(socket);
     if let Some(short) = previous.and_then(|previous| short_event(&outgoing.body, previous)) {
-        let first = ask(host, socket, short, deadline).await?;
-        if !first.is_refusal_with(FORGOTTEN) {
-            return Ok(first);
+        match ask(host, socket, short, deadline).await? {
+            Some(first) if first.is_refusal_with(FORGOTTEN) => {}
+            first => return Ok(first),
         }
     }
     ask(host, socket, create.clone(), deadline).await
 }
 
-/// Asks for a stream, and waits for the first event.
+/// Asks for a stream, and waits for the first event. Returns `None` if the server has closed the socket
+/// because the request is too big for a message, so that it was not processed.
 async fn ask(
     host: &Host,
     socket: &mut Socket,
     event: Utf8Bytes,
     deadline: Instant,
-) -> Result<Event, Failure> {
+) -> Result<Option<Event>, Failure> {
     let started = Instant::now();
     let deadline = deadline.min(started + host.head_timeout);
     match timeout_at(deadline, socket.ask(event)).await {
-        Ok(first) => first.map_err(|error| Failure {
+        Ok(Ok(first)) => Ok(Some(first)),
+        Ok(Err(_)) if socket.has_refused_size() => Ok(None),
+        Ok(Err(error)) => Err(Failure {
             error: EngineError::Upstream(error.to_string()),
             may_retry: false,
             closed_silently: host::is_stale(started, socket.connect_time),

@@ -11,6 +11,7 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use net::{Connection, LazyTimer};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
 use crate::credential::Credential;
@@ -25,6 +26,8 @@ pub(crate) struct Socket {
     pub(crate) credential: Option<Credential>,
     /// The id of its latest response, if that can be continued.
     pub(crate) latest: Option<String>,
+    /// The code that the server has closed it with.
+    close_code: Option<CloseCode>,
     /// The timer for the waits of its readers.
     pub(crate) timer: LazyTimer,
 }
@@ -52,6 +55,7 @@ impl Socket {
             connect_time,
             credential,
             latest: None,
+            close_code: None,
             timer: LazyTimer::default(),
         }
     }
@@ -59,8 +63,16 @@ impl Socket {
     /// Sends an event, and waits for the first one of the server.
     pub(crate) async fn ask(&mut self, event: Utf8Bytes) -> Result<Event, EngineError> {
         self.latest = None;
-        let sent = self.stream.send(Message::Text(event)).await;
-        sent.map_err(|error| failure(&error))?;
+        match self.stream.send(Message::Text(event)).await {
+            Ok(()) => self.event().await,
+            // A server that refuses the size may close before it has received the whole message.
+            Err(error @ Error::Io(_)) => self.event().await.map_err(|_| failure(&error)),
+            Err(error) => Err(failure(&error)),
+        }
+    }
+
+    /// Waits for the next event.
+    async fn event(&mut self) -> Result<Event, EngineError> {
         loop {
             match poll_fn(|cx| self.poll_message(cx)).await? {
                 ServerMessage::Event(event) => return Ok(event),
@@ -84,7 +96,11 @@ impl Socket {
             Some(Ok(Message::Binary(_))) => {
                 Err(EngineError::Upstream("a binary message".to_owned()))
             }
-            Some(Ok(Message::Close(_))) | None => Err(failure(&Error::ConnectionClosed)),
+            Some(Ok(Message::Close(frame))) => {
+                self.close_code = frame.map(|frame| frame.code);
+                Err(failure(&Error::ConnectionClosed))
+            }
+            None => Err(failure(&Error::ConnectionClosed)),
             Some(Err(error)) => Err(failure(&error)),
         })
     }
@@ -99,6 +115,12 @@ impl Socket {
                 Poll::Ready(Ok(ServerMessage::Event(_)) | Err(_)) => return false,
             }
         }
+    }
+
+    /// Returns true if the server has closed the socket because a message was too big for it to process
+    /// (RFC 6455 §7.4.1).
+    pub(crate) fn has_refused_size(&self) -> bool {
+        self.close_code == Some(CloseCode::Size)
     }
 
     /// The number of bytes that are buffered of a message that is not complete.

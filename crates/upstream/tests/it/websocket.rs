@@ -7,13 +7,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use engine::EngineError;
 use futures_util::{SinkExt as _, StreamExt as _};
-use network::{Ca, Certificate, Peer, World, for_stream, options, send_once, url};
+use network::{Ca, Certificate, Peer, World, for_stream, ok, options, send_once, url};
 use sluicegate_upstream::{ClientSockets, Connection, Credential, Incoming, Options, Outgoing};
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::{WebSocketStream, accept_async, accept_hdr_async};
 
 const CREATED: &str = r#"{"type":"response.created","response":{"id":"resp_1"}}"#;
@@ -205,6 +207,60 @@ async fn a_message_that_is_too_long_fails() {
         matches!(&error, EngineError::Upstream(why) if why.starts_with("malformed message")),
         "{error}"
     );
+}
+
+/// Closes because a message is too big (1009 of RFC 6455, section 7.4.1).
+async fn close_for_size(server: &mut Server) {
+    let frame = CloseFrame {
+        code: CloseCode::Size,
+        reason: "message too big".into(),
+    };
+    server.close(Some(frame)).await.unwrap();
+}
+
+/// A server closes after such a message, or in the middle of it. The circuit breaker counts no failure:
+/// it would be open after twenty.
+#[tokio::test]
+async fn a_request_that_is_too_big_for_a_message_goes_over_http() {
+    for length in [10, 1 << 20] {
+        let world = World::default();
+        world.serve("a.example", |nth, mut peer: Peer| async move {
+            if nth == 1 {
+                while peer.request().await.is_some() {
+                    peer.send(ok("over HTTP")).await;
+                }
+            } else {
+                close_for_size(&mut accept_async(peer.io).await.unwrap()).await;
+            }
+        });
+        let upstream = world.upstream(with_websocket());
+        let long = Outgoing {
+            body: Bytes::from(format!(r#"{{"input":"{}"}}"#, "x".repeat(length))).into(),
+            ..turn(&ClientSockets::default())
+        };
+        for _ in 0..25 {
+            let response = send_once(&upstream, &long).await.unwrap();
+            assert_eq!(response.body.collect(20).await.unwrap(), "over HTTP");
+        }
+        assert_eq!(world.dials(), 25 + 1, "{length}");
+    }
+}
+
+/// After an event the server has begun to work on the request.
+#[tokio::test]
+async fn a_close_for_a_size_after_an_event_is_a_failure() {
+    let world = asked(|mut server| async move {
+        server.send(Message::text(CREATED)).await.unwrap();
+        close_for_size(&mut server).await;
+    });
+    let upstream = world.upstream(with_websocket());
+    let (read, error) = failure(send_once(&upstream, &turn(&ClientSockets::default())).await).await;
+    assert_eq!(
+        read,
+        format!("event: response.created\ndata: {CREATED}\n\n")
+    );
+    assert!(matches!(error, EngineError::Truncated(_)), "{error}");
+    assert_eq!(world.dials(), 1);
 }
 
 /// A server that sends faster than its reader reads has to wait.
