@@ -29,18 +29,28 @@ impl Coding {
     /// # Errors
     /// When a coding is not supported, or there are several: each would multiply the size again.
     pub fn of<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Result<Option<Self>, Unsupported> {
-        let mut values = values.into_iter();
-        let Some(value) = values.next() else {
-            return Ok(None);
-        };
-        let is = |name: &str| value.trim_ascii().eq_ignore_ascii_case(name.as_bytes());
-        match values.next() {
-            Some(next) => Err(Unsupported::named(&[value, b", ", next].concat())),
-            None if is("identity") => Ok(None),
-            None if is("gzip") || is("x-gzip") => Ok(Some(Self::Gzip)),
-            None if is("deflate") => Ok(Some(Self::Deflate)),
-            None if is("zstd") => Ok(Some(Self::Zstd)),
-            None => Err(Unsupported::named(value)),
+        let mut codings = values
+            .into_iter()
+            .flat_map(|value| value.split(|byte| *byte == b','))
+            .map(<[u8]>::trim_ascii)
+            // Empty elements of a list are ignored (RFC 9110 §5.6.1.2).
+            .filter(|coding| !coding.is_empty() && !coding.eq_ignore_ascii_case(b"identity"));
+        match (codings.next(), codings.next()) {
+            (None, _) => Ok(None),
+            (Some(coding), None) => Self::named(coding).map(Some),
+            (Some(first), Some(second)) => {
+                Err(Unsupported::named(&[first, b", ", second].concat()))
+            }
+        }
+    }
+
+    /// Returns the coding of this name. Case does not matter (RFC 9110 §8.4.1).
+    fn named(name: &[u8]) -> Result<Self, Unsupported> {
+        match &*name.to_ascii_lowercase() {
+            b"gzip" | b"x-gzip" => Ok(Self::Gzip),
+            b"deflate" => Ok(Self::Deflate),
+            b"zstd" => Ok(Self::Zstd),
+            _ => Err(Unsupported::named(name)),
         }
     }
 }
