@@ -562,6 +562,40 @@ fn a_response_that_the_upstream_has_forgotten_is_sent_again() {
     assert_eq!(simulator.connections(), 1);
 }
 
+/// An upstream that refuses `instructions` together with `previous_response_id`, as xAI does
+/// (<https://docs.x.ai/developers/rest-api-reference/inference/chat#create-new-response>), gets the whole
+/// conversation with them. Others get them with what is new: OpenAI does not keep them.
+#[test]
+fn instructions_come_with_what_the_upstream_accepts() {
+    for (settings, is_whole) in [
+        ("", false),
+        ("quirks = { no_instructions_with_previous = true }", true),
+    ] {
+        let simulator = Simulator::honest().unwrap();
+        let gateway = over_websocket(&simulator, settings);
+        let mut socket = Socket::open(&gateway, CLIENT_KEY);
+        let instructed = |mut body: Value| {
+            body["instructions"] = "Be kind.".into();
+            body
+        };
+        let first = socket.turn(&instructed(request("One.")));
+        let second = socket.turn(&instructed(continuing(&first, "Two.")));
+        socket.turn(&continuing(&second, "Three."));
+
+        let output = |response: &Value| response["output"][0].clone();
+        let whole = json!([said("One."), output(&first), said("Two.")]);
+        let owed = match is_whole {
+            true => (whole, Value::Null),
+            false => (json!([said("Two.")]), first["id"].clone()),
+        };
+        let without = (json!([said("Three.")]), second["id"].clone());
+        assert_eq!(inputs(&simulator)[1..], [owed, without], "{settings}");
+        let asked = simulator.requests();
+        assert_eq!(asked[2].json()["instructions"], "Be kind.", "{settings}");
+        assert_eq!(simulator.connections(), 1);
+    }
+}
+
 /// A new connection of the upstream knows no response.
 #[test]
 fn a_new_websocket_gets_the_whole_conversation() {

@@ -309,6 +309,7 @@ impl Upstream {
         options.head = self.head_timeout;
         options.idle = self.event_idle;
         options.websocket = self.websocket;
+        options.no_instructions_with_previous = self.quirks.no_instructions_with_previous;
         options.roots = roots;
         Ok(options)
     }

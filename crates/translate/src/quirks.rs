@@ -49,6 +49,8 @@ pub struct Quirks {
     /// The header that carries the key.
     #[schemars(example = &"api-key")]
     pub key_header: Option<String>,
+    /// True if it refuses `instructions` of Responses together with `previous_response_id`.
+    pub no_instructions_with_previous: bool,
 }
 
 /// The form in which thinking is requested, by patterns of the upstream's names of models. A

@@ -50,6 +50,8 @@ pub(crate) struct Host {
     pub(crate) event_memory: EventMemory,
     /// True if streams of Responses may go over a WebSocket.
     pub(crate) has_websocket: bool,
+    /// True if it refuses `instructions` together with `previous_response_id`.
+    pub(crate) no_instructions_with_previous: bool,
     pub(crate) id: HostId,
 }
 
@@ -78,6 +80,7 @@ impl Host {
             idle_timeout: options.idle,
             event_memory,
             has_websocket: options.websocket,
+            no_instructions_with_previous: options.no_instructions_with_previous,
             id: HostId::new(),
         }
     }

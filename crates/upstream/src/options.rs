@@ -41,6 +41,9 @@ pub struct Options {
     /// True if streams of Responses go over a WebSocket when the connection of their client can keep
     /// one.
     pub websocket: bool,
+    /// True if it refuses `instructions` of Responses together with `previous_response_id`. A request with
+    /// `instructions` then has the whole conversation over a WebSocket too.
+    pub no_instructions_with_previous: bool,
     /// The settings of the circuit breakers. Each host has its own breaker.
     pub breaker: breaker::Options,
     /// Certificates of trusted CAs in PEM, in addition to the public CAs.
@@ -62,6 +65,7 @@ impl Options {
             head: Duration::from_secs(120),
             idle: Duration::from_secs(300),
             websocket: false,
+            no_instructions_with_previous: false,
             breaker: breaker::Options::default(),
             roots: None,
         }

@@ -84,7 +84,7 @@ async fn ask_again(
     deadline: Instant,
 ) -> Result<Option<Event>, Failure> {
     let previous = sockets.previous_on(socket);
-    if let Some(short) = previous.and_then(|previous| short_event(&outgoing.body, previous)) {
+    if let Some(short) = previous.and_then(|previous| short_event(host, &outgoing.body, previous)) {
         match ask(host, socket, short, deadline).await? {
             Some(first) if first.is_refusal_with(FORGOTTEN) => {}
             first => return Ok(first),
@@ -138,11 +138,14 @@ fn create_event(body: &Payload) -> Option<Utf8Bytes> {
     into_text(&without_http(&whole))
 }
 
-/// Returns the same event with the new items alone. `None` if its input is not the one that was
-/// counted, as after an edit for the host.
-fn short_event(body: &Payload, previous: &Previous) -> Option<Utf8Bytes> {
+/// Returns the same event with the new items alone. `None` if the host refuses its `instructions` there,
+/// or if its input is not the one that was counted, as after an edit for the host.
+fn short_event(host: &Host, body: &Payload, previous: &Previous) -> Option<Utf8Bytes> {
     let whole = body.chunks().concat();
     let mut splice = without_http(&whole);
+    if host.no_instructions_with_previous && splice.has(&["instructions"]) {
+        return None;
+    }
     let mut count = 0;
     splice.edit_elements(&["input"], |_| {
         count += 1;

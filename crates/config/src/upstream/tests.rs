@@ -273,7 +273,7 @@ fn quirks_are_checked() {
     for (settings, problem) in [
         (
             "quirks = { colour = true }",
-            "upstream 'u': quirks: unknown field `colour`, expected one of `no_stream_options`, `max_tokens_name`, `system_not_developer`, `drop_members`, `echo_reasoning`, `unsigned_thinking`, `tool_ids`, `no_parallel_tools`, `thinking`, `affinity_header`, `path_prefix`, `key_header`",
+            "upstream 'u': quirks: unknown field `colour`, expected one of `no_stream_options`, `max_tokens_name`, `system_not_developer`, `drop_members`, `echo_reasoning`, `unsigned_thinking`, `tool_ids`, `no_parallel_tools`, `thinking`, `affinity_header`, `path_prefix`, `key_header`, `no_instructions_with_previous`",
         ),
         (
             "quirks = { max_tokens_name = \"limit\" }",
