@@ -272,6 +272,27 @@ fn u01_u02_a_broken_handshake_leads_to_http() {
     }
 }
 
+/// A handshake that names an extension has failed, because none was offered (RFC 6455, section 4.1).
+#[test]
+fn a_handshake_with_an_extension_leads_to_http() {
+    for (extensions, owed) in [
+        ("permessage-deflate", ["GET", "POST", "POST"]),
+        ("", ["GET", "WEBSOCKET", "WEBSOCKET"]),
+    ] {
+        let extending = move |request: &Request| match request.is_handshake() {
+            true => Play::websocket(request).with_header("sec-websocket-extensions", extensions),
+            false => honest::answer(request),
+        };
+        let simulator = Simulator::start(extending).unwrap();
+        let gateway = over_websocket(&simulator, "");
+        let mut socket = Socket::open(&gateway, CLIENT_KEY);
+        for text in ["One.", "Two."] {
+            socket.turn(&request(text));
+        }
+        assert_eq!(methods(&simulator), owed, "{extensions}");
+    }
+}
+
 /// A connection that closes before the first event of a response leads to the next target, as one
 /// that closes before the head of a response.
 #[test]

@@ -1,6 +1,8 @@
 //! Opens a WebSocket: connects, and switches from HTTP.
 
 use engine::EngineError;
+use http::HeaderMap;
+use http::header::SEC_WEBSOCKET_EXTENSIONS;
 use tokio::time::{Instant, timeout_at};
 use tokio_tungstenite::client_async_with_config;
 use tokio_tungstenite::tungstenite::Error;
@@ -50,6 +52,10 @@ pub(crate) async fn open(
         failed(true)(Failure::unsent(error))
     };
     match timeout_at(deadline, handshake).await {
+        // RFC 6455 §4.1, which tungstenite leaves to its callers: none was offered.
+        Ok(Ok((_, response))) if names_extension(response.headers()) => {
+            Err(broken("extension that was not offered".to_owned()))
+        }
         Ok(Ok((stream, _))) => {
             let socket = Socket::new(stream, started.elapsed(), credential);
             Ok(Opened::Socket(Box::new(socket)))
@@ -63,6 +69,11 @@ pub(crate) async fn open(
         Ok(Err(error)) => Err(broken(error.to_string())),
         Err(_) => Err(broken("timeout".to_owned())),
     }
+}
+
+fn names_extension(headers: &HeaderMap) -> bool {
+    let mut values = headers.get_all(SEC_WEBSOCKET_EXTENSIONS).iter();
+    values.any(|value| !value.as_bytes().trim_ascii().is_empty())
 }
 
 /// The sizes of messages and buffers. The buffers grow as needed.
