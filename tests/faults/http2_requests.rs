@@ -76,6 +76,47 @@ fn without_numbers(text: &str) -> String {
     letters.filter(|letter| !letter.is_ascii_digit()).collect()
 }
 
+/// `HEAD` gets the head of the response to `GET`, with the length of its body and without the body
+/// (RFC 9110, section 9.3.2), over both versions.
+#[tokio::test(flavor = "multi_thread")]
+async fn head_gets_the_head_of_get() {
+    let (gateway, _simulator) = GATEWAY.with_upstream("");
+    let (client, _driver) = open(gateway.address()).await;
+    for (path, status) in [
+        ("/v1/models", 200),
+        ("/v1/models/chat", 200),
+        ("/v1/models/absent", 404),
+    ] {
+        let get = send(&client, post(path).method(Method::GET), "").await;
+        let body = read(get.unwrap()).await.unwrap();
+        let length = body.len().to_string();
+        let head = send(&client, post(path).method(Method::HEAD), "").await;
+        let head = head.unwrap();
+        assert_eq!(head.status(), status, "{path}");
+        assert_eq!(head.headers()["content-length"], &*length, "{path}");
+        assert_eq!(read(head).await.unwrap(), "", "{path}");
+
+        let mut http1 = testkit::Connection::open(gateway.address());
+        let request = testkit::Request::get(path).bearer(CLIENT_KEY);
+        http1.send(request.method("HEAD").bytes());
+        let head = http1.head().unwrap();
+        assert_eq!(
+            (head.status, head.header("content-length")),
+            (status, Some(&*length))
+        );
+        // Nothing but the next response follows.
+        http1.send(testkit::Request::get(path).bearer(CLIENT_KEY).bytes());
+        let next = http1.response();
+        assert_eq!((next.status, next.text().len()), (status, body.len()));
+    }
+    let head = send(&client, post("/v1/messages").method(Method::HEAD), "").await;
+    let head = head.unwrap();
+    assert_eq!(head.status(), 405);
+    assert_eq!(head.headers()["allow"], "POST");
+    assert_eq!(read(head).await.unwrap(), "");
+    gateway.await_quiet();
+}
+
 /// A response is the same over both versions, streamed and plain.
 #[tokio::test(flavor = "multi_thread")]
 async fn responses_over_http2_are_those_over_http1() {

@@ -11,7 +11,7 @@ use std::task::Poll;
 
 use auth::{Credentials, Denied, Entry};
 use http::header::{AUTHORIZATION, CACHE_CONTROL, CONNECTION, HOST, X_CONTENT_TYPE_OPTIONS};
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri};
 use policy::clock;
 use policy::limit::quota_headers;
 use policy::policy_keys::PolicyKeys;
@@ -78,6 +78,7 @@ async fn respond(
     let traces = state.history.traces();
     record.trace = traces.map(|traces| Arc::new(trace(traces, request.uri(), request.headers())));
     let aborting = record.aborting(&state.lifecycle);
+    let is_head = request.method() == Method::HEAD;
     let answered = tokio::select! {
         biased;
         answered = dispatch(state, request, &mut record) => answered,
@@ -91,7 +92,7 @@ async fn respond(
             record.status = response.status().as_u16();
             record.pass_headers(response.headers_mut());
             quota_headers::add(record.quotas(), response.headers_mut(), style);
-            response.map(|reply| reply.into_body(record, state))
+            response.map(|reply| reply.into_body(record, state, is_head))
         }
         Err(mut refusal) => {
             note_refusal(&mut record, &refusal);

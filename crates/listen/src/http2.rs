@@ -19,12 +19,13 @@ use std::time::Duration;
 use futures_util::future::FusedFuture;
 use gateway::connection::state::{ConnectionState, TrackedBody};
 use gateway::cors;
+use gateway::exchange::body::Body;
 use gateway::service;
 use gateway::state::GatewayState;
-use http::header::HOST;
+use http::header::{CONTENT_LENGTH, HOST};
 use http::uri::Authority;
-use http::{HeaderValue, Request, Response, StatusCode};
-use hyper::body::Incoming;
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -118,6 +119,7 @@ fn builder(state: &GatewayState, streams: &Streams) -> http2::Builder<Streams> {
 /// Answers the request of a stream.
 async fn answer(state: &Arc<GatewayState>, mut request: Request<Incoming>) -> Response<StreamBody> {
     let stream = streams::current();
+    let is_head = request.method() == Method::HEAD;
     if request.headers().len() > MAX_HEADERS {
         let mut response = Response::new(StreamBody::empty());
         *response.status_mut() = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
@@ -128,7 +130,20 @@ async fn answer(state: &Arc<GatewayState>, mut request: Request<Incoming>) -> Re
     let request = request.map(|body| TrackedBody::new(body, Arc::clone(&connection)));
     // Boxed, so that its memory is freed with the response.
     let answered = service::boxed(|| cors::answer(state, request, &connection)).await;
-    answered.map(|body| StreamBody::new(body, stream))
+    match is_head {
+        true => without_body(answered),
+        false => answered.map(|body| StreamBody::new(body, stream)),
+    }
+}
+
+/// Returns a response to `HEAD`: the head of the response to `GET`, and no body (RFC 9110 §9.3.2).
+/// hyper leaves out the body over HTTP/1 only.
+fn without_body(response: Response<Body>) -> Response<StreamBody> {
+    let (mut head, body) = response.into_parts();
+    if let Some(length) = body.size_hint().exact() {
+        head.headers.insert(CONTENT_LENGTH, length.into());
+    }
+    Response::from_parts(head, StreamBody::empty())
 }
 
 /// Makes `:authority` the host, as it is over HTTP/1 (RFC 9113 §8.3.1). A `Host` that differs from it

@@ -36,7 +36,7 @@ pub(super) const OF_RESPONSES: [ErrorKind; 6] = [
     ErrorKind::UpstreamTimeout,
 ];
 
-/// Returns the response of a failure. `error` is the schema of its body, `allow` the method that
+/// Returns the response of a failure. `error` is the schema of its body, `allow` the methods that
 /// the path supports.
 pub(super) fn response(kind: ErrorKind, error: &Value, allow: &str) -> Value {
     // The HTTP library refuses headers that are too large before there is a request, and sends no
@@ -61,7 +61,9 @@ pub(super) fn response(kind: ErrorKind, error: &Value, allow: &str) -> Value {
             .map(|(name, definition)| ((*name).to_owned(), header(definition))),
     );
     let own = match kind {
-        ErrorKind::MethodNotAllowed => Some(("Allow", "The method that the path supports.", allow)),
+        ErrorKind::MethodNotAllowed => {
+            Some(("Allow", "The methods that the path supports.", allow))
+        }
         ErrorKind::UpgradeRequired => Some(("Upgrade", "The supported protocol.", "HTTP/1.1")),
         _ => None,
     };

@@ -87,9 +87,12 @@ impl Operation {
     /// Returns the method of the operation, of those that its path allows.
     pub(super) fn method(&self) -> &'static str {
         match self.endpoint {
-            Endpoint::Response(_) => "GET",
+            Endpoint::Models
+            | Endpoint::Model(_)
+            | Endpoint::Response(_)
+            | Endpoint::InputItems(_) => "GET",
             Endpoint::DeleteResponse(_) => "DELETE",
-            _ => self.endpoint.allow(),
+            _ => "POST",
         }
     }
 

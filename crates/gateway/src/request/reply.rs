@@ -32,12 +32,12 @@ pub(crate) enum ReplyBody {
 
 impl ReplyBody {
     /// Returns the body with the record of its request, which ends with the last byte. A short
-    /// reply is written at once, so its record ends here.
-    pub(crate) fn into_body(self, mut record: Record, state: &GatewayState) -> Body {
+    /// reply is written at once, and none is written for `HEAD`, so the record ends here.
+    pub(crate) fn into_body(self, mut record: Record, state: &GatewayState, is_head: bool) -> Body {
         let abort = record.aborting(&state.lifecycle);
         let deadline = state.deadline(&record);
         match self {
-            Self::Buffered(body) if body.is_short() => {
+            Self::Buffered(body) if body.is_short() || is_head => {
                 record.end(Outcome::Completed);
                 body.into_body()
             }

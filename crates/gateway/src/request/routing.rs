@@ -103,8 +103,10 @@ impl Endpoint {
     /// The allowed methods of the endpoint's path.
     fn methods(&self) -> &'static [Method] {
         match self {
-            Self::Response(_) | Self::DeleteResponse(_) => &[Method::GET, Method::DELETE],
-            Self::Models | Self::Model(_) | Self::InputItems(_) => &[Method::GET],
+            Self::Response(_) | Self::DeleteResponse(_) => {
+                &[Method::GET, Method::HEAD, Method::DELETE]
+            }
+            Self::Models | Self::Model(_) | Self::InputItems(_) => &[Method::GET, Method::HEAD],
             _ => &[Method::POST],
         }
     }
@@ -112,8 +114,8 @@ impl Endpoint {
     /// The allowed methods of the endpoint's path, as in the header `Allow`.
     pub fn allow(&self) -> &'static str {
         match self.methods() {
-            [_, _, ..] => "GET, DELETE",
-            [Method::GET] => "GET",
+            [_, _, _, ..] => "GET, HEAD, DELETE",
+            [_, _] => "GET, HEAD",
             _ => "POST",
         }
     }
@@ -266,15 +268,15 @@ mod tests {
             assert_eq!(refusal.error.code, "unknown_url");
         }
         let refusal = Endpoint::of(&Method::PUT, path, || true).unwrap_err();
-        assert_eq!(refusal.accepted, Some("GET, DELETE"));
+        assert_eq!(refusal.accepted, Some("GET, HEAD, DELETE"));
     }
 
     #[test]
-    fn each_path_takes_one_method_and_says_which() {
+    fn each_path_takes_its_methods_and_says_which() {
         for (path, allow) in [
             ("/v1/responses", "POST"),
-            ("/v1/models", "GET"),
-            ("/v1/models/m", "GET"),
+            ("/v1/models", "GET, HEAD"),
+            ("/v1/models/m", "GET, HEAD"),
         ] {
             for method in [
                 Method::GET,
@@ -285,7 +287,7 @@ mod tests {
                 Method::CONNECT,
             ] {
                 let found = Endpoint::of(&method, path, || true);
-                match method.as_str() == allow {
+                match allow.split(", ").any(|allowed| method == allowed) {
                     true => assert!(found.is_ok()),
                     false => assert_eq!(found.unwrap_err().accepted, Some(allow)),
                 }
