@@ -17,7 +17,7 @@ pub(crate) struct ResponseHead {
     pub(crate) is_event_stream: bool,
     /// The coding of the content, if it has one.
     pub(crate) coding: Result<Option<Coding>, Unsupported>,
-    /// `Retry-After` as it was sent.
+    /// The time after which a retry makes sense, as it was sent.
     pub(crate) retry_delay: Option<Duration>,
     pub(crate) meta: ResponseMeta,
 }
@@ -53,8 +53,14 @@ fn is_event_stream(headers: Headers<'_>) -> bool {
     essence.eq_ignore_ascii_case("text/event-stream")
 }
 
+/// Reads the header of milliseconds first, as the SDK of OpenAI does
+/// (<https://github.com/openai/openai-python/blob/main/src/openai/_base_client.py>). Azure sends the other
+/// one too.
 fn retry_delay(headers: Headers<'_>) -> Option<Duration> {
-    delay(headers.text("retry-after")?)
+    let milliseconds = |name| retry_after::parse_milliseconds(headers.text(name)?);
+    milliseconds("retry-after-ms")
+        .or_else(|| milliseconds("x-ms-retry-after-ms"))
+        .or_else(|| delay(headers.text("retry-after")?))
 }
 
 fn delay(retry_after: &str) -> Option<Duration> {

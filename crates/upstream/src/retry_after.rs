@@ -14,6 +14,11 @@ pub(crate) fn parse(value: &str, now: SystemTime) -> Option<Duration> {
     Some(date.duration_since(now).unwrap_or_default())
 }
 
+/// Parses the value of a header such as `retry-after-ms`: milliseconds, with an optional decimal fraction.
+pub(crate) fn parse_milliseconds(value: &str) -> Option<Duration> {
+    seconds(value.trim_matches([' ', '\t'])).map(|read| read / 1000)
+}
+
 /// Converts a delay to the `Retry-After` that clients get: whole seconds, rounded up, at least 1
 /// and at most an hour.
 pub(crate) fn clamp(wait: Duration) -> u32 {
@@ -69,6 +74,19 @@ mod tests {
             Some(Duration::from_secs(1_000_000_000))
         );
         assert_eq!(parse(&"9".repeat(400), at(0)), Some(Duration::MAX));
+    }
+
+    #[test]
+    fn milliseconds_and_fractions_of_them() {
+        for (value, micros) in [("0", 0), (" 26500 ", 26_500_000), ("0.5", 500)] {
+            let owed = Some(Duration::from_micros(micros));
+            assert_eq!(parse_milliseconds(value), owed, "{value}");
+        }
+        let long = parse_milliseconds(&"9".repeat(400)).unwrap();
+        assert_eq!(clamp(long), 3600);
+        for value in ["", "-1", "1e3", "soon", "Sun, 06 Nov 1994 08:49:37 GMT"] {
+            assert_eq!(parse_milliseconds(value), None, "{value}");
+        }
     }
 
     #[test]

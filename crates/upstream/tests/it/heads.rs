@@ -152,6 +152,20 @@ async fn retry_after_is_read() {
             "{value}"
         );
     }
+    // The SDK of OpenAI reads milliseconds first:
+    // https://github.com/openai/openai-python/blob/main/src/openai/_base_client.py
+    for (headers, seconds) in [
+        ("retry-after-ms: 26500", Some(27)),
+        ("x-ms-retry-after-ms: 26500", Some(27)),
+        ("Retry-After: 30\r\nRetry-After-Ms: 26500", Some(27)),
+        ("Retry-After: 30\r\nretry-after-ms: soon", Some(30)),
+        ("retry-after-ms: 1", Some(1)),
+        ("retry-after-ms: -1", None),
+    ] {
+        let head = format!("HTTP/1.1 429 X\r\n{headers}\r\nContent-Length: 0\r\n\r\n");
+        let found = respond_with(head).await.unwrap().retry_after;
+        assert_eq!(found, seconds, "{headers}");
+    }
     assert_eq!(respond_with(ok("")).await.unwrap().retry_after, None);
 }
 
