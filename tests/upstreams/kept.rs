@@ -257,6 +257,49 @@ fn an_answer_without_a_final_output_is_kept_by_its_items() {
     assert_eq!(kept["output"][0]["id"], "msg_1");
 }
 
+/// vLLM writes another `call_id` into the final output than into the events of a call:
+/// <https://github.com/vllm-project/vllm/pull/47916>. A client answers the call of the events.
+#[test]
+fn a_kept_call_has_the_call_id_of_its_events() {
+    let item = |ids: &str| {
+        format!(
+            r#"{{{ids},"type":"function_call","name":"get_weather","arguments":"{{}}","status":"completed"}}"#
+        )
+    };
+    let done = item(r#""id":"fc_1","call_id":"call_a""#);
+    let last = item(r#""id":"fc_9","call_id":"call_f""#);
+    let simulator = Simulator::start(move |_| {
+        Play::events([
+            "data: {\"type\":\"response.created\",\"response\":{\"id\":\"resp_1\",\"status\":\"in_progress\"}}\n\n"
+                .to_owned(),
+            format!("data: {{\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{done}}}\n\n"),
+            format!(
+                "data: {{\"type\":\"response.completed\",\"response\":{{\"id\":\"resp_1\",\"status\":\"completed\",\
+                 \"output\":[{last}]}}}}\n\n"
+            ),
+        ])
+    })
+    .unwrap();
+    let gateway = gateway(&simulator);
+    let mut question = Question::Text.body(Protocol::Responses, "responses", true);
+    stored(&gateway.ask(Protocol::Responses, &question), &Value::Null);
+    question["previous_response_id"] = "resp_1".into();
+    question["input"] =
+        json!([{"type": "function_call_output", "call_id": "call_a", "output": "Rain."}]);
+    gateway.ask(Protocol::Responses, &question);
+    let input = &received(&simulator)["input"];
+    let call_ids = input
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|item| item["call_id"].as_str());
+    assert_eq!(
+        call_ids.collect::<Vec<_>>(),
+        ["call_a", "call_a"],
+        "{input}"
+    );
+}
+
 #[test]
 fn an_answer_that_breaks_off_is_not_kept() {
     let simulator = Simulator::start(|_| {

@@ -210,32 +210,34 @@ impl Responses {
         std::mem::take(&mut self.items).into_values().collect()
     }
 
-    /// The item that an event completes, with its first id, and its index.
+    /// The item that an event completes, with its first ids, and its index.
     fn done_item(&self, data: &str) -> Option<(usize, Value)> {
         let index = self.reader.done_item()?;
         let mut item = member(data, "item")?;
         let changed = self.reader.changed_ids().iter();
         for changed in changed.filter(|changed| changed.owner == IdOwner::Item) {
-            item["id"] = changed.first.as_str().into();
+            item[changed.name] = changed.first.as_str().into();
         }
         response_pictures::repair_item(&mut item);
         Some((index, item))
     }
 
-    /// Replaces ids that a server changes, as GitHub Copilot does in every event, by the first ones:
-    /// clients find items by their ids.
+    /// Writes the first ids where a server changes them, as GitHub Copilot does in every event, or
+    /// leaves them out: clients find items and calls by their ids.
     fn keep_ids(&self, edits: &mut Splice<'_>) {
         for changed in self.reader.changed_ids() {
-            let id = super::json_string(&changed.first);
-            match changed.owner {
-                IdOwner::Event => edits.replace(&["item_id"], &id),
-                IdOwner::Item => edits.replace(&["item", "id"], &id),
-                IdOwner::Response => edits.replace(&["response", "id"], &id),
+            let position;
+            let owner: &[&str] = match changed.owner {
+                IdOwner::Event => &[],
+                IdOwner::Item => &["item"],
+                IdOwner::Response => &["response"],
                 IdOwner::Output(index) => {
-                    edits.replace(&["response", "output", &index.to_string(), "id"], &id)
+                    position = index.to_string();
+                    &["response", "output", &position]
                 }
-                _ => false,
+                _ => continue,
             };
+            edits.put(owner, changed.name, &json!(changed.first).to_string());
         }
     }
 

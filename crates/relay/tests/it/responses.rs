@@ -149,6 +149,91 @@ fn ids_that_change_are_replaced_by_the_first_ones() {
     assert_eq!(failure["response"]["id"], "r1");
 }
 
+/// vLLM writes another `call_id` into the final output than into the events of a call, and once wrote
+/// null as the id of a call that is done. A client sends the result of a call with the first one:
+/// <https://github.com/vllm-project/vllm/pull/47916>,
+/// <https://github.com/vllm-project/vllm/pull/44608>.
+#[test]
+fn a_call_keeps_its_first_ids() {
+    let item = |ids: &str| {
+        format!(
+            r#"{{{ids},"type":"function_call","name":"f","arguments":"{{}}","status":"completed"}}"#
+        )
+    };
+    let stream = |begun: &str, done: &str, last: &str| {
+        let (begun, done, last) = (item(begun), item(done), item(last));
+        [
+            r#"{"type":"response.created","response":{"id":"r","output":[]}}"#.to_owned(),
+            format!(r#"{{"type":"response.output_item.added","output_index":0,"item":{begun}}}"#),
+            format!(r#"{{"type":"response.output_item.done","output_index":0,"item":{done}}}"#),
+            format!(
+                r#"{{"type":"response.completed","response":{{"id":"r","status":"completed","output":[{last}]}}}}"#
+            ),
+        ]
+    };
+    let first = r#""id":"fc_1","call_id":"call_a""#;
+    let unnamed = r#""id":"","call_id":"call_a""#;
+    for (begun, done, last, mended) in [
+        (
+            first,
+            first,
+            r#""id":"fc_9","call_id":"call_f""#,
+            stream(first, first, first),
+        ),
+        (
+            unnamed,
+            r#""id":null,"call_id":"fc_b""#,
+            r#""id":"fc_9","call_id":"call_f""#,
+            stream(unnamed, unnamed, unnamed),
+        ),
+        (
+            first,
+            r#""call_id":null"#,
+            r#""id":"fc_9""#,
+            stream(
+                first,
+                r#""id":"fc_1","call_id":"call_a""#,
+                r#""call_id":"call_a","id":"fc_1""#,
+            ),
+        ),
+    ] {
+        let own = stream(begun, done, last);
+        assert_eq!(relayed_data(&own.each_ref().map(String::as_str)), mended);
+        // The call that is done is in the failure of a stream that breaks off, with its first ids.
+        let failure = relayed_data(&own[..3].iter().map(String::as_str).collect::<Vec<_>>());
+        let failure: Value = serde_json::from_str(failure.last().unwrap()).unwrap();
+        let done: Value = serde_json::from_str(&mended[2]).unwrap();
+        assert_eq!(failure["response"]["output"][0], done["item"]);
+    }
+}
+
+/// The calls of the final output are found by their `call_id` if their ids have changed.
+#[test]
+fn calls_in_another_order_keep_their_call_ids() {
+    let call = |id: &str, call_id: &str| {
+        format!(
+            r#"{{"id":"{id}","type":"function_call","call_id":"{call_id}","name":"f","arguments":"{{}}"}}"#
+        )
+    };
+    let done = |index: usize, item: &str| {
+        format!(r#"{{"type":"response.output_item.done","output_index":{index},"item":{item}}}"#)
+    };
+    let end = |first: &str, second: &str| {
+        format!(
+            r#"{{"type":"response.completed","response":{{"status":"completed","output":[{first},{second}]}}}}"#
+        )
+    };
+    let (a, b) = (call("fc_1", "call_a"), call("fc_2", "call_b"));
+    let events = [
+        r#"{"type":"response.created","response":{"output":[]}}"#.to_owned(),
+        done(0, &a),
+        done(1, &b),
+        end(&call("fc_3", "call_b"), &call("fc_4", "call_a")),
+    ];
+    let out = relayed_data(&events.each_ref().map(String::as_str));
+    assert_eq!(out.last(), Some(&end(&b, &a)));
+}
+
 /// Items of one number that take turns keep their ids, and get numbers of their own.
 #[test]
 fn ids_of_other_items_are_no_changes() {

@@ -15,15 +15,17 @@ pub struct Missing {
     pub output: bool,
 }
 
-/// An id of an event that differs from the one before, of the same response or item.
+/// An id of an event that differs from the one before, of the same response, item or call.
 ///
-/// GitHub Copilot gives the response and each item a new id in every event. Clients that find an
-/// item by its id need the first one.
+/// GitHub Copilot gives the response and each item a new id in every event, and vLLM gives a call
+/// another id in the final output. Clients that find an item or a call by its id need the first one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChangedId {
     /// The object that has it.
     pub owner: IdOwner,
+    /// The name of its member: `id`, `item_id` or `call_id`.
+    pub name: &'static str,
     /// The first id.
     pub first: String,
 }
@@ -43,9 +45,10 @@ pub enum IdOwner {
 }
 
 impl ChangedId {
-    pub(super) fn new(owner: IdOwner, first: &str) -> Self {
+    pub(super) fn new(owner: IdOwner, name: &'static str, first: &str) -> Self {
         Self {
             owner,
+            name,
             first: first.to_owned(),
         }
     }

@@ -36,6 +36,8 @@ struct ItemState {
     /// The index by which clients find it, which no other item has.
     shown: usize,
     id: Option<String>,
+    /// The first `call_id`, which the result of the call refers to.
+    call_id: Option<String>,
     /// `None` until it is known.
     kind: Option<ItemKind>,
     parts: Vec<Part>,
@@ -190,6 +192,7 @@ impl Items {
             index,
             shown,
             id,
+            call_id: None,
             kind: None,
             parts,
             number: None,
@@ -201,8 +204,7 @@ impl Items {
     }
 
     /// Returns the first id of an item, if `id` is another one.
-    pub(super) fn changed_id(&mut self, place: Place, id: Option<&str>) -> Option<&str> {
-        let id = id?;
+    pub(super) fn changed_id(&mut self, place: Place, id: &str) -> Option<&str> {
         let item = &mut self.all[place.0];
         if item.id.is_none() {
             self.lookup.add(Key::Id(id), place.0);
@@ -211,6 +213,33 @@ impl Items {
         }
         let first = item.id.get_or_insert_with(|| id.to_owned());
         (first != id).then_some(first)
+    }
+
+    /// Notes the ids of an item, and appends the first ones that it lacks or changes.
+    pub(super) fn note_ids(
+        &mut self,
+        place: Place,
+        owner: IdOwner,
+        item: &Item<'_>,
+        changed: &mut Vec<ChangedId>,
+    ) {
+        let first = match item.id.get() {
+            Some(id) => self.changed_id(place, id),
+            None => self.all[place.0].id.as_deref(),
+        };
+        changed.extend(first.map(|first| ChangedId::new(owner, "id", first)));
+        let own = item.call_id.get().filter(|id| !id.is_empty());
+        let known = &mut self.all[place.0].call_id;
+        match (known.as_deref(), own) {
+            (Some(first), _) if Some(first) != own => {
+                changed.push(ChangedId::new(owner, "call_id", first));
+            }
+            (None, Some(id)) => {
+                *known = Some(id.to_owned());
+                self.lookup.add(Key::CallId(id), place.0);
+            }
+            _ => {}
+        }
     }
 
     /// Appends a delta to a part. Returns the index of the part.
@@ -449,9 +478,15 @@ impl Items {
                 let mut before = found.take_while(|at| *at < matched.len());
                 before.find(|at| is_left(at) && has_id(at))
             };
+            let by_call_id = || {
+                let call_id = item.call_id.get();
+                let has_call_id = |at: &usize| self.all[*at].call_id.as_deref() == call_id;
+                let mut found = self.lookup.of(call_id.map(Key::CallId), first);
+                found.find(|at| has_kind(at) && has_call_id(at))
+            };
             let by_index = || self.shown_at(index as u64).filter(has_kind);
             let by_kind = || (first..matched.len()).find(has_kind);
-            let position = by_id.or_else(by_index).or_else(by_kind);
+            let position = by_id.or_else(by_call_id).or_else(by_index).or_else(by_kind);
             let place = position.map_or_else(
                 || self.add(Some(index as u64), item.id.get()),
                 |at| Ok(Place(at)),
@@ -461,8 +496,7 @@ impl Items {
                 // Its reasoning is followed by other content already.
                 item.encrypted_content.0 = None;
             }
-            let earlier = self.changed_id(place, item.id.get());
-            changed.extend(earlier.map(|id| ChangedId::new(IdOwner::Output(index), id)));
+            self.note_ids(place, IdOwner::Output(index), &item, changed);
             self.item(place, item, true, out)?;
         }
         let is_lost = |(item, matched): (&ItemState, &bool)| {

@@ -279,7 +279,8 @@ impl Reader {
                 let is_done = kind == "output_item.done";
                 let place = self.items.begin(index, &item, is_done)?;
                 self.note_place(index, place);
-                self.note_id(place, IdOwner::Item, item.id.get());
+                self.items
+                    .note_ids(place, IdOwner::Item, &item, &mut self.changed_ids);
                 self.done_item = is_done.then(|| self.items.shown(place));
                 self.items.item(place, item, is_done, out)?;
             }
@@ -311,7 +312,7 @@ impl Reader {
             let index = event.output_index.0;
             if let Some(place) = self.items.known(index, event.item_id.get()) {
                 self.note_place(index, place);
-                self.note_id(place, IdOwner::Event, event.item_id.get());
+                self.note_id(place, event.item_id.get());
             }
             self.missing.content_index = event.lacks_part(PartKind::Text).then_some(0);
         }
@@ -356,14 +357,15 @@ impl Reader {
         let (index, id) = (event.output_index.0, event.item_id.get());
         let place = self.items.find(index, id)?;
         self.note_place(index, place);
-        self.note_id(place, IdOwner::Event, id);
+        self.note_id(place, id);
         Ok(place)
     }
 
-    fn note_id(&mut self, place: Place, owner: IdOwner, id: Option<&str>) {
-        let first = self.items.changed_id(place, id);
+    /// Notes the `item_id` of an event.
+    fn note_id(&mut self, place: Place, id: Option<&str>) {
+        let first = id.and_then(|id| self.items.changed_id(place, id));
         self.changed_ids
-            .extend(first.map(|first| ChangedId::new(owner, first)));
+            .extend(first.map(|first| ChangedId::new(IdOwner::Event, "item_id", first)));
     }
 
     fn note_response_id(&mut self, response: Option<&Response<'_>>) {
@@ -373,7 +375,7 @@ impl Reader {
         let first = self.id.get_or_insert_with(|| id.to_owned());
         if first != id {
             self.changed_ids
-                .push(ChangedId::new(IdOwner::Response, first));
+                .push(ChangedId::new(IdOwner::Response, "id", first));
         }
     }
 

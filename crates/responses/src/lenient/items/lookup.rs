@@ -14,6 +14,8 @@ pub(super) enum Key<'i> {
     Index(Option<u64>),
     /// Its id.
     Id(&'i str),
+    /// Its `call_id`.
+    CallId(&'i str),
     /// Both of them.
     IndexAndId(Option<u64>, &'i str),
     /// The index by which clients find it.
