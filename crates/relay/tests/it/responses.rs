@@ -234,6 +234,45 @@ fn calls_in_another_order_keep_their_call_ids() {
     assert_eq!(out.last(), Some(&end(&b, &a)));
 }
 
+/// SGLang numbers the next item before the done events of the last one, gives all items one id in
+/// their events, and reasoning another id once it is done:
+/// <https://github.com/sgl-project/sglang/blob/main/python/sglang/srt/entrypoints/openai/serving_responses.py>.
+#[test]
+fn done_events_with_the_next_index_get_that_of_their_item() {
+    let thought = |id: &str| {
+        format!(
+            r#"{{"id":"{id}","type":"reasoning","content":[{{"type":"reasoning_text","text":"Hm."}}]}}"#
+        )
+    };
+    let message = |id: &str| {
+        format!(
+            r#"{{"id":"{id}","type":"message","content":[{{"type":"output_text","text":"Hi!"}}]}}"#
+        )
+    };
+    let stream = |late: [u64; 2], ids: [&str; 3]| {
+        let [first, second] = late;
+        let events = [
+            r#"{"type":"response.created","response":{"id":"r","output":[]}}"#.to_owned(),
+            r#"{"type":"response.output_item.added","output_index":0,"item":{"id":"item_1","type":"reasoning"}}"#.to_owned(),
+            r#"{"type":"response.reasoning_text.delta","output_index":0,"item_id":"item_1","content_index":0,"delta":"Hm."}"#.to_owned(),
+            format!(r#"{{"type":"response.reasoning_text.done","output_index":{first},"item_id":"item_1","content_index":0,"text":"Hm."}}"#),
+            format!(r#"{{"type":"response.output_item.done","output_index":{first},"item":{}}}"#, thought(ids[0])),
+            r#"{"type":"response.output_item.added","output_index":1,"item":{"id":"item_1","type":"message"}}"#.to_owned(),
+            r#"{"type":"response.content_part.added","output_index":1,"item_id":"item_1","content_index":0,"part":{"type":"output_text","text":""}}"#.to_owned(),
+            r#"{"type":"response.output_text.delta","output_index":1,"item_id":"item_1","content_index":0,"delta":"Hi"}"#.to_owned(),
+            r#"{"type":"response.output_text.delta","output_index":1,"item_id":"item_1","content_index":0,"delta":"!"}"#.to_owned(),
+            format!(r#"{{"type":"response.output_text.done","output_index":{second},"item_id":"item_1","content_index":0,"text":"Hi!"}}"#),
+            format!(r#"{{"type":"response.content_part.done","output_index":{second},"item_id":"item_1","content_index":0,"part":{{"type":"output_text","text":"Hi!"}}}}"#),
+            format!(r#"{{"type":"response.output_item.done","output_index":{second},"item":{}}}"#, message("item_1")),
+            format!(r#"{{"type":"response.completed","response":{{"id":"r","status":"completed","output":[{},{}]}}}}"#, thought(ids[1]), message(ids[2])),
+        ];
+        events.to_vec()
+    };
+    let own = stream([1, 2], ["rs_9", "rs_f", "msg_f"]);
+    let own: Vec<_> = own.iter().map(String::as_str).collect();
+    assert_eq!(relayed_data(&own), stream([0, 1], ["item_1"; 3]));
+}
+
 /// Items of one number that take turns keep their ids, and get numbers of their own.
 #[test]
 fn ids_of_other_items_are_no_changes() {

@@ -2,6 +2,7 @@
 
 mod continued;
 mod lookup;
+mod misplaced;
 
 use std::borrow::Cow;
 
@@ -62,22 +63,29 @@ struct Part {
 pub(super) struct Place(pub(super) usize);
 
 impl Items {
-    /// Finds the item of an event: by the index, else by the id, else the last. Begins it if it is
-    /// unknown.
+    /// Finds the item of an event about this kind: by the index, else by the id, else the last.
+    /// Begins it if it is unknown.
     pub(super) fn find(
         &mut self,
         index: Option<u64>,
         id: Option<&str>,
+        kind: ItemKind,
     ) -> Result<Place, ReadError> {
-        let Some(place) = self.known(index, id) else {
+        let Some(place) = self.known(index, id, Some(kind)) else {
             return self.add(index, id);
         };
         self.note_index(place, index);
         Ok(place)
     }
 
-    /// Finds the item of an event as [`Self::find`] does, if it has begun.
-    pub(super) fn known(&self, index: Option<u64>, id: Option<&str>) -> Option<Place> {
+    /// Finds the item of an event as [`Self::find`] does, if it has begun. An event without a kind
+    /// may be about any.
+    pub(super) fn known(
+        &self,
+        index: Option<u64>,
+        id: Option<&str>,
+        kind: Option<ItemKind>,
+    ) -> Option<Place> {
         let has_id = |at: &usize| self.all[*at].id.as_deref() == id;
         let has_index = |at: &usize| self.all[*at].index == index;
         let is_unplaced = |at: &usize| self.all[*at].index.is_none();
@@ -88,7 +96,8 @@ impl Items {
                 .find(|at| has_index(at) && has_id(at))
                 .or_else(|| of(Some(Key::Index(index))).find(has_index))
                 .or_else(|| of(both(None)).find(|at| is_unplaced(at) && has_id(at)))
-                .or_else(|| self.shown_at(shown).filter(is_unplaced)),
+                .or_else(|| self.shown_at(shown).filter(is_unplaced))
+                .or_else(|| self.open_with_id(id, kind)),
             (None, Some(id)) => of(Some(Key::Id(id))).find(has_id),
             (None, None) => self.all.len().checked_sub(1),
         };
@@ -124,7 +133,7 @@ impl Items {
     ///
     /// Some servers give an item another id in each event, and some give all items one index. So an
     /// item that is added is another one if it has another id, and an item that is done is the last
-    /// open one of its kind.
+    /// open one of its kind, also if it has the index of a later one.
     pub(super) fn begin(
         &mut self,
         index: Option<u64>,
@@ -164,7 +173,8 @@ impl Items {
             Some(_) => of_index(index).max(of_index(None)),
             None => (self.done..self.all.len()).rev().find(is_near),
         };
-        let position = named.or_else(again).or_else(near);
+        let misplaced = || self.misplaced(item).filter(|_| is_done);
+        let position = named.or_else(again).or_else(near).or_else(misplaced);
         let Some(position) = position else {
             return self.add(index, id);
         };

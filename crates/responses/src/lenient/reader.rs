@@ -5,7 +5,7 @@ use wire::lenient::{Counts, OtherContent, ReadError, TextPlace, Tokens, Update, 
 use super::defects::{ChangedId, IdOwner, Missing};
 use super::event::{Event, Response};
 use super::items::{Items, Place};
-use super::kind::{PartKind, Piece};
+use super::kind::{ItemKind, PartKind, Piece};
 
 /// Reads a stream, event by event.
 ///
@@ -285,14 +285,18 @@ impl Reader {
                 self.items.item(place, item, is_done, out)?;
             }
             "function_call_arguments.delta" => {
-                let place = self.find(&event)?;
+                let place = self.find(&event, ItemKind::Call)?;
                 self.items
                     .arguments(place, required(event.delta.0, "delta")?, out)?;
             }
             "function_call_arguments.done" => {
-                let place = self.find(&event)?;
-                self.items
-                    .complete_arguments(place, event.arguments.text(), out)?;
+                let arguments = event.arguments.text();
+                let id = event.item_id.get();
+                let place = match self.items.misplaced_call(index, id, &arguments) {
+                    Some(place) => self.note(&event, place),
+                    None => self.find(&event, ItemKind::Call)?,
+                };
+                self.items.complete_arguments(place, arguments, out)?;
             }
             _ => return self.part(kind, event, out),
         }
@@ -308,11 +312,10 @@ impl Reader {
         let Some((name, step)) = kind.rsplit_once('.') else {
             return Ok(Kind::Unknown);
         };
-        if name == "content_part" {
-            let index = event.output_index.0;
-            if let Some(place) = self.items.known(index, event.item_id.get()) {
-                self.note_place(index, place);
-                self.note_id(place, event.item_id.get());
+        if matches!(name, "content_part" | "reasoning_part") {
+            let (index, id) = (event.output_index.0, event.item_id.get());
+            if let Some(place) = self.items.known(index, id, None) {
+                self.note(&event, place);
             }
             self.missing.content_index = event.lacks_part(PartKind::Text).then_some(0);
         }
@@ -322,7 +325,7 @@ impl Reader {
         let Some(kind) = PartKind::of_event(name) else {
             return Ok(Kind::Unknown);
         };
-        let (place, lacks_part) = (self.find(&event)?, event.lacks_part(kind));
+        let (place, lacks_part) = (self.find(&event, kind.item())?, event.lacks_part(kind));
         let part = (kind, event.part(kind));
         let index = match step {
             "delta" => {
@@ -351,21 +354,22 @@ impl Reader {
         Ok(Kind::Content)
     }
 
-    /// Finds the item of an event, and notes its place if the event does not say it, and its id if
-    /// the event has another one.
-    fn find(&mut self, event: &Event<'_>) -> Result<Place, ReadError> {
+    /// Finds the item of an event about this kind, and notes its place and its id.
+    fn find(&mut self, event: &Event<'_>, kind: ItemKind) -> Result<Place, ReadError> {
         let (index, id) = (event.output_index.0, event.item_id.get());
-        let place = self.items.find(index, id)?;
-        self.note_place(index, place);
-        self.note_id(place, id);
-        Ok(place)
+        let place = self.items.find(index, id, kind)?;
+        Ok(self.note(event, place))
     }
 
-    /// Notes the `item_id` of an event.
-    fn note_id(&mut self, place: Place, id: Option<&str>) {
+    /// Notes the place of an event's item if the event does not say it, and its id if the event has
+    /// another one.
+    fn note(&mut self, event: &Event<'_>, place: Place) -> Place {
+        self.note_place(event.output_index.0, place);
+        let id = event.item_id.get();
         let first = id.and_then(|id| self.items.changed_id(place, id));
         self.changed_ids
             .extend(first.map(|first| ChangedId::new(IdOwner::Event, "item_id", first)));
+        place
     }
 
     fn note_response_id(&mut self, response: Option<&Response<'_>>) {

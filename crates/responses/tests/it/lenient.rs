@@ -120,6 +120,61 @@ fn a_call_may_come_in_pieces_or_once_or_at_the_end() {
     assert_eq!(without.calls[0].arguments, "");
 }
 
+/// A call that is done under the index of the next item, without an id and with another `call_id`,
+/// is the open one with these arguments, as in vLLM:
+/// <https://github.com/vllm-project/vllm/blob/v0.10.2/vllm/entrypoints/openai/serving_responses.py>.
+#[test]
+fn a_call_that_is_done_under_the_next_index_is_one_call() {
+    let begun = json!({"type": "response.output_item.added", "output_index": 0,
+        "item": {"type": "function_call", "id": "", "call_id": "c", "name": "f", "arguments": ""}});
+    let piece = json!({"type": "response.function_call_arguments.delta", "item_id": "i", "output_index": 0,
+        "delta": "{\"x\":1}"});
+    let done = |name: &str, arguments: &str| {
+        [
+            json!({"type": "response.function_call_arguments.done", "item_id": "i", "output_index": 1,
+                "arguments": arguments}),
+            json!({"type": "response.output_item.done", "output_index": 1,
+                "item": {"type": "function_call", "id": null, "call_id": "d", "name": name, "arguments": arguments}}),
+        ]
+    };
+    let [all, item] = done("f", "{\"x\":1}");
+    for late in [vec![all.clone(), item.clone()], vec![item.clone()]] {
+        let stream = [vec![begun.clone(), piece.clone()], late, vec![end()]].concat();
+        let call = Call {
+            id: "c".into(),
+            name: "f".into(),
+            arguments: "{\"x\":1}".into(),
+        };
+        assert_eq!(read(&stream).unwrap().calls, [call], "{stream:?}");
+    }
+    // Another call, which leaves the first one open.
+    for (name, arguments) in [("g", "{\"x\":1}"), ("f", "{\"x\":2}")] {
+        let [_, other] = done(name, arguments);
+        assert!(contradicts(&[begun.clone(), piece.clone(), other, end()]));
+    }
+    // Two calls are open, and neither is meant for sure.
+    let mut second = [begun.clone(), piece.clone()];
+    second[0]["output_index"] = 2.into();
+    second[1]["output_index"] = 2.into();
+    let [second, more] = second;
+    assert!(contradicts(&[begun, piece, second, more, item, end()]));
+}
+
+/// An event with an index that no item has, and the id of one that is done, begins another item.
+#[test]
+fn an_id_of_an_item_that_is_done_may_be_used_again() {
+    let delta = |index: u64, text: &str| json!({"type": "response.output_text.delta", "output_index": index, "item_id": "m", "delta": text});
+    let done = |index: u64, text: &str| json!({"type": "response.output_item.done", "output_index": index, "item": message(text)});
+    let answer = read(&[
+        delta(0, "Old"),
+        done(0, "Old"),
+        delta(1, " oak."),
+        done(1, " oak."),
+        completed(json!([message("Old"), message(" oak.")])),
+    ]);
+    assert_eq!(answer.unwrap().text, "Old oak.");
+}
+
 #[test]
 fn thoughts_have_many_events() {
     for event in [
