@@ -273,6 +273,39 @@ fn done_events_with_the_next_index_get_that_of_their_item() {
     assert_eq!(relayed_data(&own), stream([0, 1], ["item_1"; 3]));
 }
 
+/// vLLM gives each event of a text the index after that of the event before:
+/// <https://github.com/vllm-project/vllm/pull/35184>. It announces thoughts as an `output_text`.
+#[test]
+fn a_part_has_one_index() {
+    for (item, part, delta) in [
+        ("message", "output_text", "output_text"),
+        ("reasoning", "reasoning_text", "reasoning_text"),
+    ] {
+        let stream = |indexes: [u64; 4]| {
+            let whole = format!(
+                r#"{{"id":"a","type":"{item}","content":[{{"type":"{part}","text":"Old oak"}}]}}"#
+            );
+            let [first, second, third, fourth] = indexes;
+            [
+                r#"{"type":"response.created","response":{"id":"r","output":[]}}"#.to_owned(),
+                format!(r#"{{"type":"response.output_item.added","output_index":0,"item":{{"id":"a","type":"{item}","content":[]}}}}"#),
+                r#"{"type":"response.content_part.added","output_index":0,"content_index":0,"item_id":"a","part":{"type":"output_text","text":""}}"#.to_owned(),
+                format!(r#"{{"type":"response.{delta}.delta","output_index":0,"content_index":{first},"item_id":"a","delta":"Old"}}"#),
+                format!(r#"{{"type":"response.{delta}.delta","output_index":0,"content_index":{second},"item_id":"a","delta":" oak"}}"#),
+                format!(r#"{{"type":"response.{delta}.done","output_index":0,"content_index":{third},"item_id":"a","text":"Old oak"}}"#),
+                format!(r#"{{"type":"response.content_part.done","output_index":0,"content_index":{fourth},"item_id":"a","part":{{"type":"output_text","text":"Old oak"}}}}"#),
+                format!(r#"{{"type":"response.output_item.done","output_index":0,"item":{whole}}}"#),
+                format!(r#"{{"type":"response.completed","response":{{"id":"r","status":"completed","output":[{whole}]}}}}"#),
+            ]
+        };
+        let own = stream([1, 2, 3, 4]);
+        assert_eq!(
+            relayed_data(&own.each_ref().map(String::as_str)),
+            stream([0; 4])
+        );
+    }
+}
+
 /// Items of one number that take turns keep their ids, and get numbers of their own.
 #[test]
 fn ids_of_other_items_are_no_changes() {

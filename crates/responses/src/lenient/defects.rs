@@ -7,7 +7,7 @@ pub struct Missing {
     /// The `output_index` by which clients find the item, if the event has no index or the index of
     /// an earlier item.
     pub output_index: Option<usize>,
-    /// The `content_index` that is missing.
+    /// The `content_index` by which clients find the part, if the event has none or another one.
     pub content_index: Option<u64>,
     /// The `summary_index` that is missing.
     pub summary_index: Option<u64>,

@@ -28,6 +28,8 @@ pub(super) struct Event<'a> {
     #[serde(borrow)]
     pub(super) item: Option<Item<'a>>,
     content_index: Count,
+    #[serde(borrow, rename = "part")]
+    pub(super) content_part: Members<Content<'a>>,
     summary_index: Count,
     #[serde(borrow)]
     pub(super) delta: Text<'a>,
@@ -71,11 +73,6 @@ impl<'a> Event<'a> {
             _ => (self.content_index, self.summary_index),
         };
         own.0.or(other.0)
-    }
-
-    /// Returns true if it does not say which part of this kind it is about.
-    pub(super) fn lacks_part(&self, kind: PartKind) -> bool {
-        self.part(kind).is_none()
     }
 
     /// The complete text of a part.

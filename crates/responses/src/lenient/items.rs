@@ -3,12 +3,14 @@
 mod continued;
 mod lookup;
 mod misplaced;
+mod part;
 
 use std::borrow::Cow;
 
 use wire::lenient::{Call, OtherContent, ReadError, TextOrder, Update, bounded, rest};
 
 use self::lookup::{Key, Lookup};
+use self::part::Part;
 use super::defects::{ChangedId, IdOwner};
 use super::event::Item;
 use super::kind::{ItemKind, PartKind, Piece, content, is_empty};
@@ -48,14 +50,6 @@ struct ItemState {
     /// True if the arguments of the call are complete.
     is_complete: bool,
     is_done: bool,
-}
-
-#[derive(Clone, Debug)]
-struct Part {
-    kind: PartKind,
-    /// `None` until an event says it.
-    index: Option<u64>,
-    text: String,
 }
 
 /// The position of an item.
@@ -268,7 +262,7 @@ impl Items {
             return Err(ReadError::Contradiction("a delta of an item that is done"));
         }
         if text.is_empty() {
-            return Ok(item.known_part(kind, part).unwrap_or_default());
+            return Ok(item.shown_part(kind, part));
         }
         let (shown, known) = self.part(place, kind, part)?;
         let index = known.index.unwrap_or_default();
@@ -318,7 +312,8 @@ impl Items {
         texts: Vec<(u64, Piece<'a>)>,
         out: &mut Vec<Update<'a>>,
     ) -> Result<(), ReadError> {
-        let item = &self.all[place.0];
+        let item = &mut self.all[place.0];
+        item.end_parts();
         let parts = item.parts.iter();
         let mut known: Vec<_> = parts
             .filter(|part| part.kind == kind && !part.text.is_empty())
@@ -547,29 +542,6 @@ impl Items {
         self.order.is_broken()
     }
 
-    /// Finds a part of an item, or begins it. Also returns the index of the item for clients.
-    fn part(
-        &mut self,
-        place: Place,
-        kind: PartKind,
-        index: Option<u64>,
-    ) -> Result<(u64, &mut Part), ReadError> {
-        let item = &mut self.all[place.0];
-        let known = item.position(kind, index);
-        let at = known.map_or_else(|| bounded(item.parts.len() as u64), Ok)?;
-        if known.is_none() {
-            self.revision += 1;
-            item.parts.push(Part {
-                kind,
-                index,
-                text: String::new(),
-            });
-        }
-        let part = &mut item.parts[at];
-        part.index = part.index.or(index);
-        Ok((item.shown as u64, part))
-    }
-
     pub(super) fn has_calls(&self) -> bool {
         self.calls > 0
     }
@@ -582,21 +554,5 @@ impl ItemState {
 
     fn has_text(&self) -> bool {
         self.parts.iter().any(|part| !part.text.is_empty())
-    }
-
-    /// The position of a part: by its index, else the last one of its kind.
-    fn position(&self, kind: PartKind, index: Option<u64>) -> Option<usize> {
-        let last = |is_it: &dyn Fn(&Part) -> bool| self.parts.iter().rposition(is_it);
-        match index {
-            Some(_) => last(&|part| part.kind == kind && part.index == index)
-                .or_else(|| last(&|part| part.kind == kind && part.index.is_none())),
-            None => last(&|part| part.kind == kind),
-        }
-    }
-
-    /// The index of a part that has begun.
-    fn known_part(&self, kind: PartKind, index: Option<u64>) -> Option<u64> {
-        let part = self.parts.get(self.position(kind, index)?)?;
-        index.or(part.index)
     }
 }

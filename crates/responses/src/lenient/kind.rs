@@ -31,6 +31,17 @@ impl PartKind {
         })
     }
 
+    /// The kind of content of parts with this type.
+    pub(super) fn of_part(name: &str) -> Option<Self> {
+        Some(match name {
+            "output_text" | "text" => Self::Text,
+            "refusal" => Self::Refusal,
+            "summary_text" => Self::Summary,
+            "reasoning_text" => Self::Reasoning,
+            _ => return None,
+        })
+    }
+
     /// The type of the items with such content.
     pub(super) fn item(self) -> ItemKind {
         match self {
@@ -102,21 +113,13 @@ impl<'a> Piece<'a> {
 
 /// The kind and the text of a part, unless it is of an unknown type or has no text.
 pub(super) fn content(part: Content<'_>) -> Option<(PartKind, Piece<'_>)> {
-    let logprobs = part.logprobs;
-    let (kind, text) = match part.kind.or_empty() {
-        "output_text" | "text" => (PartKind::Text, part.text),
-        "refusal" => (PartKind::Refusal, part.refusal),
-        "summary_text" => (PartKind::Summary, part.text),
-        "reasoning_text" => (PartKind::Reasoning, part.text),
-        _ => return None,
+    let kind = PartKind::of_part(part.kind.or_empty())?;
+    let text = match kind {
+        PartKind::Refusal => part.refusal.0?,
+        _ => part.text.0?,
     };
-    Some((
-        kind,
-        Piece {
-            text: text.0?,
-            logprobs,
-        },
-    ))
+    let logprobs = part.logprobs;
+    Some((kind, Piece { text, logprobs }))
 }
 
 /// Returns true if a list has no entries, or is `null`.

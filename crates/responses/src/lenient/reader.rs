@@ -313,11 +313,7 @@ impl Reader {
             return Ok(Kind::Unknown);
         };
         if matches!(name, "content_part" | "reasoning_part") {
-            let (index, id) = (event.output_index.0, event.item_id.get());
-            if let Some(place) = self.items.known(index, id, None) {
-                self.note(&event, place);
-            }
-            self.missing.content_index = event.lacks_part(PartKind::Text).then_some(0);
+            self.frame(step, &event)?;
         }
         if name.starts_with("audio") {
             self.items.note_other(OtherContent::Audio);
@@ -325,8 +321,9 @@ impl Reader {
         let Some(kind) = PartKind::of_event(name) else {
             return Ok(Kind::Unknown);
         };
-        let (place, lacks_part) = (self.find(&event, kind.item())?, event.lacks_part(kind));
-        let part = (kind, event.part(kind));
+        let place = self.find(&event, kind.item())?;
+        let own = event.part(kind);
+        let part = (kind, own);
         let index = match step {
             "delta" => {
                 let piece = Piece {
@@ -346,12 +343,34 @@ impl Reader {
             }
             _ => return Ok(Kind::Unknown),
         };
-        let missing = lacks_part.then_some(index);
+        let missing = (own != Some(index)).then_some(index);
         match kind {
             PartKind::Summary => self.missing.summary_index = missing,
             _ => self.missing.content_index = missing,
         }
         Ok(Kind::Content)
+    }
+
+    /// Reads an event that announces or ends a part, whose text is in other events.
+    fn frame(&mut self, step: &str, event: &Event<'_>) -> Result<(), ReadError> {
+        let own = event.part(PartKind::Text);
+        self.missing.content_index = own.is_none().then_some(0);
+        let (index, id) = (event.output_index.0, event.item_id.get());
+        let Some(place) = self.items.known(index, id, None) else {
+            return Ok(());
+        };
+        self.note(event, place);
+        let part = event.content_part.0.as_ref();
+        let kind = part.and_then(|part| PartKind::of_part(part.kind.or_empty()));
+        let (Some(kind), Some(own)) = (kind, own) else {
+            return Ok(());
+        };
+        if step == "added" {
+            return self.items.announce(place, kind, own);
+        }
+        let shown = self.items.shown_part(place, kind, Some(own));
+        self.missing.content_index = (shown != own).then_some(shown);
+        Ok(())
     }
 
     /// Finds the item of an event about this kind, and notes its place and its id.

@@ -160,6 +160,69 @@ fn a_call_that_is_done_under_the_next_index_is_one_call() {
     assert!(contradicts(&[begun, piece, second, more, item, end()]));
 }
 
+/// A part that is announced has its texts under its own index, or all of them under others.
+#[test]
+fn announced_parts_may_have_other_indexes() {
+    let added = |index: u64| json!({"type": "response.content_part.added", "content_index": index, "part": {"type": "output_text", "text": ""}});
+    let delta = |index: u64, text: &str| json!({"type": "response.output_text.delta", "content_index": index, "delta": text});
+    let two = |first: &str, second: &str| {
+        item_done(json!({"type": "message", "id": "m",
+            "content": [{"type": "output_text", "text": first}, {"type": "output_text", "text": second}]}))
+    };
+    let begun = || json!({"type": "response.output_item.added", "item": {"type": "message", "id": "m", "content": []}});
+    for stream in [
+        // Both parts are announced before their texts.
+        vec![
+            begun(),
+            added(0),
+            added(1),
+            delta(0, "Old"),
+            delta(1, " oak."),
+            two("Old", " oak."),
+            end(),
+        ],
+        // The second part is not announced.
+        vec![
+            begun(),
+            added(0),
+            delta(0, "Old"),
+            delta(1, " oak."),
+            two("Old", " oak."),
+            end(),
+        ],
+        // The indexes grow with each event, and the item has a further part at the end.
+        vec![
+            begun(),
+            added(0),
+            delta(1, "Ol"),
+            delta(2, "d"),
+            two("Old", " oak."),
+            end(),
+        ],
+        // The first part is announced as the second one.
+        vec![
+            begun(),
+            added(1),
+            delta(1, "Old"),
+            delta(1, " oak."),
+            item_done(message("Old oak.")),
+            end(),
+        ],
+    ] {
+        let answer = read(&stream).unwrap_or_else(|error| panic!("{error}: {stream:?}"));
+        assert_eq!(answer.text, "Old oak.", "{stream:?}");
+    }
+    // A text that is lost is still noticed.
+    assert!(contradicts(&[
+        begun(),
+        added(0),
+        delta(1, "Ol"),
+        delta(3, "oak"),
+        item_done(message("Old oak")),
+        end()
+    ]));
+}
+
 /// An event with an index that no item has, and the id of one that is done, begins another item.
 #[test]
 fn an_id_of_an_item_that_is_done_may_be_used_again() {
