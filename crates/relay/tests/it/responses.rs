@@ -306,6 +306,40 @@ fn a_part_has_one_index() {
     }
 }
 
+/// For models with the Harmony format vLLM does not count the parts of each item from 0, as clients
+/// do: <https://github.com/vllm-project/vllm/issues/45742>.
+#[test]
+fn parts_of_an_item_are_counted_from_0() {
+    let stream = |first: u64| {
+        let event = |kind: &str, index: u64, rest: &str| {
+            format!(
+                r#"{{"type":"response.{kind}","output_index":0,"content_index":{index},"item_id":"a",{rest}}}"#
+            )
+        };
+        let second = first + 1;
+        let whole = r#"{"id":"a","type":"message","content":[{"type":"output_text","text":"Old"},{"type":"refusal","refusal":"No."}]}"#;
+        vec![
+            r#"{"type":"response.created","response":{"id":"r","output":[]}}"#.to_owned(),
+            r#"{"type":"response.output_item.added","output_index":0,"item":{"id":"a","type":"message","content":[]}}"#.to_owned(),
+            event("content_part.added", first, r#""part":{"type":"output_text","text":""}"#),
+            event("output_text.delta", first, r#""delta":"O""#),
+            event("output_text.delta", first, r#""delta":"l""#),
+            event("output_text.delta", first, r#""delta":"d""#),
+            event("output_text.done", first, r#""text":"Old""#),
+            event("content_part.done", first, r#""part":{"type":"output_text","text":"Old"}"#),
+            event("content_part.added", second, r#""part":{"type":"refusal","refusal":""}"#),
+            event("refusal.delta", second, r#""delta":"No.""#),
+            event("refusal.done", second, r#""refusal":"No.""#),
+            event("content_part.done", second, r#""part":{"type":"refusal","refusal":"No."}"#),
+            format!(r#"{{"type":"response.output_item.done","output_index":0,"item":{whole}}}"#),
+            format!(r#"{{"type":"response.completed","response":{{"id":"r","status":"completed","output":[{whole}]}}}}"#),
+        ]
+    };
+    let own = stream(1);
+    let own: Vec<_> = own.iter().map(String::as_str).collect();
+    assert_eq!(relayed_data(&own), stream(0));
+}
+
 /// Items of one number that take turns keep their ids, and get numbers of their own.
 #[test]
 fn ids_of_other_items_are_no_changes() {

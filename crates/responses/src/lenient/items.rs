@@ -43,6 +43,8 @@ struct ItemState {
     call_id: Option<String>,
     /// `None` until it is known.
     kind: Option<ItemKind>,
+    /// The index of the first part of its content, if it was announced.
+    first_part: u64,
     parts: Vec<Part>,
     /// The number of the call, once it has begun.
     number: Option<usize>,
@@ -198,6 +200,7 @@ impl Items {
             id,
             call_id: None,
             kind: None,
+            first_part: 0,
             parts,
             number: None,
             call,
@@ -269,7 +272,7 @@ impl Items {
         known.text.push_str(&text);
         self.order.note(kind.number(), (shown, index));
         out.push(kind.update((shown, index), text));
-        Ok(index)
+        Ok(self.all[place.0].shown_index(kind, index))
     }
 
     /// Handles the complete text of a part: all of it counts if there were no deltas. Returns the
@@ -298,7 +301,7 @@ impl Items {
             self.order.note(kind.number(), (shown, index));
             out.push(kind.update((shown, index), rest));
         }
-        Ok(index)
+        Ok(self.all[place.0].shown_index(kind, index))
     }
 
     /// Handles the complete texts of one kind that a final item has, with their positions. The
@@ -326,9 +329,11 @@ impl Items {
             ));
         }
         let behind = known.last().map(|last| last.unwrap_or_default() + 1);
+        let first = item.first_index(kind);
         let mut known = known.into_iter();
         for (position, piece) in texts {
-            let new = || behind.map_or(position, |behind| position.max(behind));
+            let own = first.saturating_add(position);
+            let new = || behind.map_or(own, |behind| own.max(behind));
             let part = known.next().unwrap_or_else(|| Some(new()));
             self.complete(place, (kind, part), piece, out)?;
         }

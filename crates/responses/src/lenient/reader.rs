@@ -366,7 +366,7 @@ impl Reader {
             return Ok(());
         };
         if step == "added" {
-            return self.items.announce(place, kind, own);
+            self.items.announce(place, kind, own)?;
         }
         let shown = self.items.shown_part(place, kind, Some(own));
         self.missing.content_index = (shown != own).then_some(shown);

@@ -199,7 +199,18 @@ fn announced_parts_may_have_other_indexes() {
             two("Old", " oak."),
             end(),
         ],
-        // The first part is announced as the second one.
+        // The parts are counted from 1.
+        vec![
+            begun(),
+            added(1),
+            delta(1, "Old"),
+            added(2),
+            delta(2, " oak."),
+            two("Old", " oak."),
+            end(),
+        ],
+        vec![begun(), added(1), two("Old", " oak."), end()],
+        // The one part is announced as the second one.
         vec![
             begun(),
             added(1),
@@ -212,6 +223,16 @@ fn announced_parts_may_have_other_indexes() {
         let answer = read(&stream).unwrap_or_else(|error| panic!("{error}: {stream:?}"));
         assert_eq!(answer.text, "Old oak.", "{stream:?}");
     }
+    // Clients cannot place a part before the first one.
+    assert!(contradicts(&[
+        begun(),
+        added(1),
+        delta(1, "oak"),
+        added(0),
+        delta(0, "Old "),
+        two("Old ", "oak"),
+        end()
+    ]));
     // A text that is lost is still noticed.
     assert!(contradicts(&[
         begun(),

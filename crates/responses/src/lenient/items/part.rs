@@ -26,7 +26,8 @@ enum Numbering {
 }
 
 impl Items {
-    /// Notes a part that is announced before its text.
+    /// Notes a part that is announced before its text. For models with the Harmony format vLLM does
+    /// not count from 0 in each item: <https://github.com/vllm-project/vllm/issues/45742>.
     pub(in super::super) fn announce(
         &mut self,
         Place(at): Place,
@@ -38,6 +39,10 @@ impl Items {
         let is_it = |part: &Part| part.kind == kind && part.index == Some(index);
         if !item.parts.iter().any(is_it) {
             self.revision += 1;
+            let is_first = item.parts.iter().all(|part| part.kind == PartKind::Summary);
+            if is_first && kind != PartKind::Summary {
+                item.first_part = index;
+            }
             item.begin_part(kind, Some(index), Numbering::Announced)?;
         }
         Ok(())
@@ -83,6 +88,9 @@ impl ItemState {
         numbering: Numbering,
     ) -> Result<usize, ReadError> {
         let at = bounded(self.parts.len() as u64)?;
+        if index.is_some_and(|index| index < self.first_index(kind)) {
+            return Err(ReadError::Contradiction("a part before the first one"));
+        }
         self.parts.push(Part {
             kind,
             index,
@@ -124,7 +132,20 @@ impl ItemState {
     pub(super) fn shown_part(&self, kind: PartKind, index: Option<u64>) -> u64 {
         let known = self.position(kind, index);
         let known = known.and_then(|at| self.parts[at].index);
-        known.or(index).unwrap_or_default()
+        self.shown_index(kind, known.or(index).unwrap_or_default())
+    }
+
+    /// The index by which clients find the part with this one: they count from 0.
+    pub(super) fn shown_index(&self, kind: PartKind, index: u64) -> u64 {
+        index.saturating_sub(self.first_index(kind))
+    }
+
+    /// The index of the first part in the list of this kind.
+    pub(super) fn first_index(&self, kind: PartKind) -> u64 {
+        match kind {
+            PartKind::Summary => 0,
+            _ => self.first_part,
+        }
     }
 }
 
