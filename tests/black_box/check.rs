@@ -34,7 +34,7 @@ fn documented() -> Vec<String> {
 }
 
 #[test]
-fn a_collector_is_named_or_what_is_wrong_with_it() {
+fn a_collector_is_named_or_its_problem() {
     for signal in ["traces", "metrics"] {
         let settings = format!("[{signal}]\nendpoint = \"http://127.0.0.1:4318\"\n");
         let report = check(&settings).unwrap();

@@ -103,7 +103,7 @@ fn errors_have_the_shape_of_the_clients_protocol() {
 /// The members of [Anthropic](https://platform.claude.com/docs/en/api/models/list), which its SDKs read
 /// without a check, and the members of OpenRouter and vLLM, which the clients of OpenAI's protocols read.
 #[test]
-fn the_list_has_the_facts_of_models_and_the_check_names_the_unknown_ones() {
+fn list_has_model_facts_and_check_names_unknown_models() {
     let server = GATEWAY.start_by(GATEWAY.command(), Some(WITH_FACTS));
     let coder = server.get(TEXT, "/v1/models/coder").json();
     for (name, value) in [

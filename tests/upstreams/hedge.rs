@@ -339,7 +339,7 @@ fn a_client_that_leaves_cancels_both_attempts() {
 
 /// A server that keeps responses, or goes on with them in the background, would have the request twice.
 #[test]
-fn models_without_the_setting_and_responses_that_are_kept_are_not_hedged() {
+fn only_configured_models_and_unkept_responses_are_hedged() {
     for line in ["", &format!("allow = [\"store\", \"background\"]\n{ALL}")] {
         let (slow, fast) = (start(waits), Simulator::honest().unwrap());
         let gateway = config("", Protocol::Responses, &[&slow, &fast], line).start(GATEWAY);

@@ -167,7 +167,7 @@ fn a_trace_goes_from_the_client_to_the_upstream_and_the_log() {
 }
 
 #[test]
-fn only_named_upstreams_get_the_trace_and_only_valid_ones_are_continued() {
+fn only_named_upstreams_get_a_valid_trace() {
     let (collector, house) = (collector(), Simulator::honest().unwrap());
     let base_url = house.base_url();
     let closed = gateway("", &url(&collector), &base_url, &base_url, "");

@@ -31,7 +31,7 @@ fn asked(settings: &str, client: Protocol) -> (Value, String) {
 /// A request that is relayed was written for its own vendor, so that the rules do not concern it
 /// unless the operator says so.
 #[test]
-fn rules_apply_to_translated_requests_and_to_relayed_ones_if_the_operator_says_so() {
+fn rules_apply_to_relayed_requests_if_configured() {
     for (settings, client, temperature, header) in [
         ("", Protocol::Messages, Value::Null, "temperature"),
         ("", Protocol::Chat, json!(0.5), ""),

@@ -487,7 +487,7 @@ fn said(text: &str) -> Value {
 /// The upstream gets the new items alone if it has made the latest response on this connection, and
 /// the whole conversation otherwise.
 #[test]
-fn the_upstream_gets_what_is_new_to_it() {
+fn the_upstream_gets_only_new_items() {
     let simulator = Simulator::honest().unwrap();
     let gateway = over_websocket(&simulator, "");
     let mut socket = Socket::open(&gateway, CLIENT_KEY);

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_of_the_parser_quote_what_is_no_secret() {
+    fn errors_of_the_parser_quote_other_settings() {
         let error = error("[limits]\nconcurrency = \"many\"\n");
         assert!(error.contains("2 | concurrency = \"many\""), "{error}");
     }

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn stream_ends_for_the_reason_of_its_connection_unless_it_has_its_own() {
+    fn stream_end_reason_defaults_to_its_connection() {
         let connection = Arc::<ConnectionState>::default();
         let [slow, other] = [(); 2].map(|()| ConnectionState::stream(&connection));
         slow.close(CloseReason::SlowReader);

@@ -129,7 +129,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_passed_on_is_bounded_and_read_as_it_is(
+        fn a_state_that_is_passed_on_is_bounded_and_read_unchanged(
             values in prop::collection::vec("[a-c=,@ -~]{0,300}", 0..5)
         ) {
             let values: Vec<_> = values.iter().map(String::as_str).collect();

@@ -278,7 +278,7 @@ const DOCX: &str =
 /// A document comes with each later request: it is no reason to refuse them. This protocol has no
 /// documents by their address, and Messages PDF and text alone.
 #[test]
-fn documents_of_earlier_messages_become_texts_where_a_protocol_does_not_have_them() {
+fn unsupported_earlier_documents_become_texts() {
     let url = "https://example.com/a.pdf";
     let of_messages = json!({ "type": "document", "source": { "type": "url", "url": url } });
     let of_responses = json!({ "type": "input_file", "file_url": url });
@@ -338,7 +338,7 @@ fn documents_in_results_are_never_refused() {
 
 /// Parts that no other protocol has are refused in the last message of the user alone.
 #[test]
-fn parts_without_a_neutral_form_become_texts_in_earlier_messages() {
+fn parts_without_a_neutral_form_become_texts() {
     let audio =
         json!({ "type": "input_audio", "input_audio": { "data": "UklGRg==", "format": "wav" } });
     let file = json!({ "type": "file", "file": { "file_id": "file-1" } });

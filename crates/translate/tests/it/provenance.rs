@@ -294,7 +294,7 @@ fn pieces_of_a_thinking_block_form_one() {
 
 /// LiteLLM in front of Gemini: <https://docs.litellm.ai/blog/gemini_3>.
 #[test]
-fn a_thought_signature_in_fields_of_a_provider_comes_back_in_them() {
+fn provider_thought_signature_comes_back() {
     let own = Envelope::new(b"own");
     let mut litellm = gemini();
     let calls = litellm["tool_calls"].as_array_mut().unwrap();

@@ -767,7 +767,7 @@ fn servers_of_open_models_get_one_system_message_at_the_beginning() {
 /// The template of the model reads `instructions` and the messages of Responses as one conversation:
 /// <https://github.com/ggml-org/llama.cpp/issues/20733>
 #[test]
-fn servers_of_open_models_get_all_system_texts_as_instructions_of_responses() {
+fn open_models_get_system_texts_as_instructions() {
     let message = |role: &str, content: &str| json!({ "role": role, "content": content });
     let messages = json!([
         message("system", "Be terse."),
@@ -813,7 +813,7 @@ fn called(client: Protocol) -> Value {
 /// "Unexpected role 'user' after role 'tool'":
 /// <https://github.com/mistralai/mistral-common/blob/main/src/mistral_common/protocol/instruct/validator.py>
 #[test]
-fn mistral_gets_a_message_of_the_assistant_between_a_result_and_the_user() {
+fn mistral_gets_an_assistant_message_after_a_tool_result() {
     let (sent, dropped) = served(Messages, (Some("mistral"), Chat), &called(Messages));
     assert_eq!(
         roles(&sent),

@@ -176,7 +176,7 @@ fn images_to_responses_have_a_detail() {
 /// `ResponseOutputMessage` requires `id` and `status` too, `EasyInputMessage` does not:
 /// <https://platform.openai.com/docs/api-reference/responses/create>
 #[test]
-fn earlier_answers_to_responses_are_texts_or_complete_output_messages() {
+fn earlier_answers_are_texts_or_complete_output_messages() {
     let messages = json!([
         { "role": "user", "content": "a" },
         { "role": "assistant", "content": [{ "type": "text", "text": "b" }, { "type": "text", "text": "c" }] },
@@ -228,7 +228,7 @@ fn stops(client: Protocol, upstream: Protocol, fields: Value) -> (Value, Vec<Str
 /// "Not supported with latest reasoning models o3 and o4-mini", "Up to 4 sequences"
 /// (<https://platform.openai.com/docs/api-reference/chat/create>).
 #[test]
-fn stop_sequences_that_an_upstream_of_openai_refuses_are_applied_by_the_gateway() {
+fn stop_sequences_that_openai_refuses_are_applied() {
     let list = |model: &str, list: &[&str]| json!({ "model": model, "stop_sequences": list });
     let (end, five) = (["END"], ["a", "b", "c", "d", "e"]);
     assert_eq!(
@@ -250,7 +250,7 @@ fn stop_sequences_that_an_upstream_of_openai_refuses_are_applied_by_the_gateway(
 
 /// "each stop sequence must contain non-whitespace": <https://github.com/BerriAI/litellm/issues/3286>
 #[test]
-fn stop_sequences_that_anthropic_refuses_are_applied_by_the_gateway() {
+fn stop_sequences_that_anthropic_refuses_are_applied() {
     assert_eq!(
         stops(Chat, Messages, json!({ "stop": ["\n", "END", "\n\n"] })),
         (json!(["END"]), vec!["\n".to_owned(), "\n\n".to_owned()])

@@ -142,7 +142,7 @@ fn sentences([prompt, output, limit]: [Option<u64>; 3]) -> [String; 2] {
 }
 
 #[test]
-fn a_prompt_that_is_too_long_is_told_in_the_words_that_agents_know() {
+fn too_long_prompt_error_has_the_words_that_agents_know() {
     let long = translated()
         .into_iter()
         .filter(|(error, _)| error.means == "LongPrompt");
@@ -214,7 +214,7 @@ fn an_overload_within_a_stream_stays_one() {
 /// Clients retry `server_error`, which cannot help. Codex knows `invalid_prompt`:
 /// <https://platform.openai.com/docs/api-reference/responses/object#responses/object-error>.
 #[test]
-fn content_against_a_policy_is_not_a_failure_of_the_server_within_a_stream() {
+fn policy_violation_in_a_stream_is_no_server_failure() {
     let body =
         json!({"error": {"message": "The response was filtered.", "code": "content_filter"}});
     let error = in_stream(&api_error(&failure(400, body.to_string().as_bytes(), None)));

@@ -390,7 +390,7 @@ fn a_long_history_is_refused_until_it_is_summarised() {
 }
 
 #[test]
-fn a_stream_of_responses_fails_in_its_events_if_the_history_is_too_long() {
+fn too_long_history_fails_a_responses_stream_in_its_events() {
     let protocol = Protocol::Responses;
     let mut agent = Conversation::new(protocol, "coding-agent-window-0", EDITS, tools(protocol));
     agent.step();
