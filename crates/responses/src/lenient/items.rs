@@ -59,28 +59,27 @@ struct ItemState {
 pub(super) struct Place(pub(super) usize);
 
 impl Items {
-    /// Finds the item of an event about this kind: by the index, else by the id, else the last.
-    /// Begins it if it is unknown.
+    /// Finds the item of an event: by the index, else by the id, else the last. Begins it if it is
+    /// unknown. `ended` is the kind of the item if the event ends a part of it.
     pub(super) fn find(
         &mut self,
         index: Option<u64>,
         id: Option<&str>,
-        kind: ItemKind,
+        ended: Option<ItemKind>,
     ) -> Result<Place, ReadError> {
-        let Some(place) = self.known(index, id, Some(kind)) else {
+        let Some(place) = self.known(index, id, ended) else {
             return self.add(index, id);
         };
         self.note_index(place, index);
         Ok(place)
     }
 
-    /// Finds the item of an event as [`Self::find`] does, if it has begun. An event without a kind
-    /// may be about any.
+    /// Finds the item of an event as [`Self::find`] does, if it has begun.
     pub(super) fn known(
         &self,
         index: Option<u64>,
         id: Option<&str>,
-        kind: Option<ItemKind>,
+        ended: Option<ItemKind>,
     ) -> Option<Place> {
         let has_id = |at: &usize| self.all[*at].id.as_deref() == id;
         let has_index = |at: &usize| self.all[*at].index == index;
@@ -93,7 +92,7 @@ impl Items {
                 .or_else(|| of(Some(Key::Index(index))).find(has_index))
                 .or_else(|| of(both(None)).find(|at| is_unplaced(at) && has_id(at)))
                 .or_else(|| self.shown_at(shown).filter(is_unplaced))
-                .or_else(|| self.open_with_id(id, kind)),
+                .or_else(|| self.open_with_id(id, ended?)),
             (None, Some(id)) => of(Some(Key::Id(id))).find(has_id),
             (None, None) => self.all.len().checked_sub(1),
         };

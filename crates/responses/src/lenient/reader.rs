@@ -285,7 +285,7 @@ impl Reader {
                 self.items.item(place, item, is_done, out)?;
             }
             "function_call_arguments.delta" => {
-                let place = self.find(&event, ItemKind::Call)?;
+                let place = self.find(&event, None)?;
                 self.items
                     .arguments(place, required(event.delta.0, "delta")?, out)?;
             }
@@ -294,7 +294,7 @@ impl Reader {
                 let id = event.item_id.get();
                 let place = match self.items.misplaced_call(index, id, &arguments) {
                     Some(place) => self.note(&event, place),
-                    None => self.find(&event, ItemKind::Call)?,
+                    None => self.find(&event, Some(ItemKind::Call))?,
                 };
                 self.items.complete_arguments(place, arguments, out)?;
             }
@@ -321,7 +321,7 @@ impl Reader {
         let Some(kind) = PartKind::of_event(name) else {
             return Ok(Kind::Unknown);
         };
-        let place = self.find(&event, kind.item())?;
+        let place = self.find(&event, (step == "done").then(|| kind.item()))?;
         let own = event.part(kind);
         let part = (kind, own);
         let index = match step {
@@ -356,12 +356,13 @@ impl Reader {
         let own = event.part(PartKind::Text);
         self.missing.content_index = own.is_none().then_some(0);
         let (index, id) = (event.output_index.0, event.item_id.get());
-        let Some(place) = self.items.known(index, id, None) else {
+        let part = event.content_part.0.as_ref();
+        let kind = part.and_then(|part| PartKind::of_part(part.kind.or_empty()));
+        let ended = kind.filter(|_| step == "done").map(PartKind::item);
+        let Some(place) = self.items.known(index, id, ended) else {
             return Ok(());
         };
         self.note(event, place);
-        let part = event.content_part.0.as_ref();
-        let kind = part.and_then(|part| PartKind::of_part(part.kind.or_empty()));
         let (Some(kind), Some(own)) = (kind, own) else {
             return Ok(());
         };
@@ -373,10 +374,11 @@ impl Reader {
         Ok(())
     }
 
-    /// Finds the item of an event about this kind, and notes its place and its id.
-    fn find(&mut self, event: &Event<'_>, kind: ItemKind) -> Result<Place, ReadError> {
+    /// Finds the item of an event, which ends a part of an item of the kind `ended`, if any. Notes its
+    /// place and its id.
+    fn find(&mut self, event: &Event<'_>, ended: Option<ItemKind>) -> Result<Place, ReadError> {
         let (index, id) = (event.output_index.0, event.item_id.get());
-        let place = self.items.find(index, id, kind)?;
+        let place = self.items.find(index, id, ended)?;
         Ok(self.note(event, place))
     }
 

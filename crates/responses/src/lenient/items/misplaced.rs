@@ -9,11 +9,11 @@ use super::{ItemKind, ItemState, Items, Key, Place};
 
 impl Items {
     /// Finds the open item with this id. SGLang gives items of different kinds the same one.
-    pub(super) fn open_with_id(&self, id: Option<&str>, kind: Option<ItemKind>) -> Option<usize> {
+    pub(super) fn open_with_id(&self, id: Option<&str>, kind: ItemKind) -> Option<usize> {
         let id = id.filter(|id| !id.is_empty())?;
         let is_it = |at: &usize| {
             let item = &self.all[*at];
-            let is_kind = kind.is_none() || item.kind.is_none() || item.kind == kind;
+            let is_kind = item.kind.is_none_or(|own| own == kind);
             !item.is_done && is_kind && item.id.as_deref() == Some(id)
         };
         let mut open = self.lookup.of(Some(Key::Id(id)), self.done).rev();
@@ -24,7 +24,7 @@ impl Items {
     /// of its content.
     pub(super) fn misplaced(&self, item: &Item<'_>) -> Option<usize> {
         let kind = ItemKind::of(item.kind.or_empty());
-        let by_id = self.open_with_id(item.id.get(), Some(kind));
+        let by_id = self.open_with_id(item.id.get(), kind);
         by_id.or_else(|| {
             let at = self.only_open(kind)?;
             let known = &self.all[at];
