@@ -138,15 +138,15 @@ mod tests {
     #[test]
     fn vendors_take_turns() {
         for seed in [0, 5, u64::MAX] {
-            let pairs = (0..870).map(|block| {
+            let pairs = (0..1_122).map(|block| {
                 let vendors = Vendors::of_block(seed, block);
                 [Place::First, Place::Second].map(|place| format!("{:?}", vendors.at(place)))
             });
             let pairs: BTreeSet<_> = pairs.filter(|[first, second]| first != second).collect();
-            assert_eq!(pairs.len(), 870, "seed {seed}");
+            assert_eq!(pairs.len(), 1_122, "seed {seed}");
             let firsts =
-                (0..30).map(|block| Vendors::of_block(seed, block).at(Place::First).preset);
-            assert_eq!(firsts.collect::<BTreeSet<_>>().len(), 15, "seed {seed}");
+                (0..34).map(|block| Vendors::of_block(seed, block).at(Place::First).preset);
+            assert_eq!(firsts.collect::<BTreeSet<_>>().len(), 16, "seed {seed}");
         }
     }
 
