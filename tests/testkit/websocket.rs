@@ -59,7 +59,7 @@ impl Socket {
         self.socket.send(Message::text(text)).unwrap();
     }
 
-    /// Sends a `response.create` with the members of a request, without those of HTTP.
+    /// Sends a `response.create` with the members of a request, except for the members that only HTTP has.
     #[track_caller]
     pub fn create(&mut self, request: &Value) {
         let mut event = request.clone();

@@ -33,8 +33,8 @@ fn results(response: &Value) -> Vec<Value> {
         .collect()
 }
 
-/// Ten turns that send what is new alone reach the server as those of a client over HTTP that sends
-/// everything each time, on each road.
+/// Ten turns that each send only new items reach the server like the turns of a client over HTTP
+/// that sends everything each time, on each road.
 #[test]
 fn ten_turns_with_tools_continue_each_other() {
     for road in ROADS {

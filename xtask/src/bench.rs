@@ -120,8 +120,8 @@ pub(crate) fn program(name: &str, args: &[OsString]) -> Outcome {
     process::echoed(command.args(workspace::with_page(args, PAGE)))
 }
 
-/// Builds the gateway whose instructions are counted, and the programs that send its requests, which
-/// are those of the tests. Returns its path.
+/// Builds the gateway whose instructions are counted, and the test programs that send its requests.
+/// Returns the path of the gateway.
 fn counted() -> Outcome<PathBuf> {
     needs::valgrind()?;
     suite::build()?;

@@ -312,7 +312,7 @@ fn quirks_are_checked() {
     }
 }
 
-/// The operator's settings replace those of the preset, each for itself.
+/// Each setting of the operator replaces the same setting of the preset.
 #[test]
 fn own_settings_override_the_preset() {
     let config = Config::parse(

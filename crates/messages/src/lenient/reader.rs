@@ -203,7 +203,7 @@ impl Reader {
     }
 
     /// Returns the stop reason and the stop sequence so far, in the words of the server, if the last
-    /// event is a `message_delta` without a stop reason: clients keep those of the last one.
+    /// event is a `message_delta` without a stop reason: clients keep the reason of the last one.
     #[must_use]
     pub fn missing_stop(&self) -> Option<[Option<&str>; 2]> {
         let words = || self.stop_words.each_ref().map(Option::as_deref);

@@ -273,7 +273,7 @@ fn done_events_with_the_next_index_get_that_of_their_item() {
     assert_eq!(relayed_data(&own), stream([0, 1], ["item_1"; 3]));
 }
 
-/// vLLM gives each event of a text the index after that of the event before:
+/// vLLM raises the index with each event of a text:
 /// <https://github.com/vllm-project/vllm/pull/35184>. It announces thoughts as an `output_text`.
 #[test]
 fn a_part_has_one_index() {

@@ -183,8 +183,8 @@ fn add_assistant_part(
     }
 }
 
-/// Adds a text of an earlier answer, as a string unless its message has parts: those of the model
-/// need the members that its server gave them (<https://github.com/BerriAI/litellm/issues/35213>).
+/// Adds a text of an earlier answer, as a string unless its message has parts: the parts of an
+/// answer need the members that its server gave them (<https://github.com/BerriAI/litellm/issues/35213>).
 fn add_text(items: &mut Vec<Item>, text: &str) {
     match items.last_mut() {
         Some(Item::Message(Message {
