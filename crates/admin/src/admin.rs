@@ -31,7 +31,7 @@ impl Admin {
     /// Answers a request to the admin address, received on `connection`.
     pub async fn answer(
         &self,
-        request: Request<impl ClientBody>,
+        request: Request<ClientBody>,
         connection: &Arc<ConnectionState>,
     ) -> Response<Body> {
         match request.uri().path() {

@@ -65,7 +65,7 @@ pub(crate) async fn answer(
     state: &Arc<GatewayState>,
     access: &AdminAccess,
     about: &About,
-    request: Request<impl ClientBody>,
+    request: Request<ClientBody>,
 ) -> Response<Body> {
     let mut response = match respond(state, access, about, request).await {
         Ok(response) => response,
@@ -82,7 +82,7 @@ async fn respond(
     state: &Arc<GatewayState>,
     access: &AdminAccess,
     about: &About,
-    request: Request<impl ClientBody>,
+    request: Request<ClientBody>,
 ) -> Answer {
     if let Err(reason) = access.check(request.headers(), request.method()) {
         log_refusal(&reason, request.uri().path());

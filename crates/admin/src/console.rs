@@ -40,7 +40,7 @@ impl Console<'_> {
     /// Answers a request for a path of the console.
     pub(crate) async fn answer(
         self,
-        request: Request<impl ClientBody>,
+        request: Request<ClientBody>,
         connection: &Arc<ConnectionState>,
     ) -> Response<Body> {
         let answered = match self.access.check_origin(request.headers()) {
@@ -58,7 +58,7 @@ impl Console<'_> {
 
     async fn dispatch(
         self,
-        request: Request<impl ClientBody>,
+        request: Request<ClientBody>,
         connection: &Arc<ConnectionState>,
     ) -> Answer {
         match request.uri().path() {
@@ -82,7 +82,7 @@ impl Console<'_> {
     }
 
     /// Begins, shows or ends a session.
-    async fn session(self, request: Request<impl ClientBody>) -> Answer {
+    async fn session(self, request: Request<ClientBody>) -> Answer {
         let (head, body) = request.into_parts();
         match head.method {
             Method::POST => {

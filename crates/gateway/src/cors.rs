@@ -22,7 +22,7 @@ use crate::state::GatewayState;
 /// let a page read the response. A preflight of a page needs no key: browsers send none with it.
 pub async fn answer(
     state: &Arc<GatewayState>,
-    request: Request<impl ClientBody>,
+    request: Request<ClientBody>,
     connection: &Arc<ConnectionState>,
 ) -> Response<Body> {
     if state.cors_origins.is_empty() {

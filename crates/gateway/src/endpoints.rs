@@ -26,7 +26,7 @@ use crate::state::GatewayState;
 
 /// Reads the body of a request with this key, which must be JSON.
 async fn json_body(
-    request: Request<impl ClientBody>,
+    request: Request<ClientBody>,
     limit: ByteSize,
     state: &GatewayState,
     key: &Entry,
@@ -44,13 +44,13 @@ async fn json_body(
 /// Prepares to read a body, which may be compressed, into its `share` of the memory. `limit` is for the
 /// body as it is sent, and for the decoded one. Refuses a `Content-Length` over it before any of the body
 /// is read.
-fn incoming<B: ClientBody>(
+fn incoming(
     headers: &HeaderMap,
-    body: B,
+    body: ClientBody,
     limit: ByteSize,
     state: &GatewayState,
     share: Share,
-) -> Result<Incoming<B>, Refusal> {
+) -> Result<Incoming, Refusal> {
     let limit = bytes(limit);
     let length = headers.get(CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());

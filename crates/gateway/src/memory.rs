@@ -20,6 +20,7 @@ use peak_alloc::PeakAlloc;
 use policy::Policy;
 use policy::keys::GeneratedKey;
 
+use crate::exchange::body::client_body;
 use crate::service;
 use crate::state::{Engines, GatewayState, Parts};
 
@@ -58,16 +59,20 @@ impl Scene {
 
     /// Sends a request the way a connection would.
     async fn send(&self, path: &str, content_type: &str, body: &[u8]) -> Taken {
+        let body = body.to_vec();
         let before = MEMORY.current_usage();
         MEMORY.reset_peak_usage();
-        let chunks = body
-            .chunks(CHUNK)
-            .map(|chunk| Ok::<_, Infallible>(Frame::data(Bytes::copy_from_slice(chunk))));
+        let chunks = (0..body.len()).step_by(CHUNK).map(move |start| {
+            let chunk = &body[start..body.len().min(start + CHUNK)];
+            Ok::<_, Infallible>(Frame::data(Bytes::copy_from_slice(chunk)))
+        });
         let request = Request::post(path)
             .header(AUTHORIZATION, format!("Bearer {}", self.key(path)))
             .header(CONTENT_TYPE, content_type)
             .header(HOST, "gateway")
-            .body(StreamBody::new(futures_util::stream::iter(chunks)))
+            .body(client_body(StreamBody::new(futures_util::stream::iter(
+                chunks,
+            ))))
             .expect("a request");
         let mut response = service::answer(&self.state, request, &Arc::default()).await;
         let mut reply = 0;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use auth::{Credentials, Denied, Entry};
+use futures_util::future::BoxFuture;
 use http::header::{AUTHORIZATION, CACHE_CONTROL, CONNECTION, HOST, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri};
 use policy::clock;
@@ -37,9 +38,22 @@ use crate::state::{Caller, GatewayState};
 
 /// Answers one request received on `connection`. A panic is answered with a 500: the process and
 /// the connection survive it.
-pub async fn answer(
+///
+/// The future is boxed: its memory is freed with the response, while the connection goes on, and its
+/// code is compiled in this crate. The code of an async function is otherwise compiled in each crate
+/// that awaits it.
+pub fn answer<'a>(
+    state: &'a Arc<GatewayState>,
+    request: Request<ClientBody>,
+    connection: &'a Arc<ConnectionState>,
+) -> BoxFuture<'a, Response<Body>> {
+    boxed(|| answer_caught(state, request, connection))
+}
+
+/// Answers one request, also if the code that answers it panics.
+async fn answer_caught(
     state: &Arc<GatewayState>,
-    request: Request<impl ClientBody>,
+    request: Request<ClientBody>,
     connection: &Arc<ConnectionState>,
 ) -> Response<Body> {
     let style = style_of(&request);
@@ -63,7 +77,7 @@ pub async fn answer(
 /// passes, or a lease is lost with which the request has to end, it is aborted.
 async fn respond(
     state: &Arc<GatewayState>,
-    request: Request<impl ClientBody>,
+    request: Request<ClientBody>,
     connection: &Arc<ConnectionState>,
     style: Style,
     id: &str,
@@ -115,7 +129,7 @@ fn style_of<B>(request: &Request<B>) -> Style {
 /// Authenticates a request and passes it to its endpoint.
 async fn dispatch(
     state: &Arc<GatewayState>,
-    request: Request<impl ClientBody>,
+    request: Request<ClientBody>,
     record: &mut Record,
 ) -> Result<Response<ReplyBody>, Refusal> {
     head::check(&request, state)?;
@@ -298,6 +312,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::exchange::body::client_body;
     use crate::state::Parts;
 
     const OPENAI: &str = include_str!("../../../tests/black_box/fixtures/errors-openai-style.json");
@@ -366,7 +381,7 @@ mod tests {
                 .header(AUTHORIZATION, key);
             let request = request
                 .header("content-type", "application/json")
-                .body(Injected)
+                .body(client_body(Injected))
                 .unwrap();
             let (head, body) = answer(&state, request, &Arc::default()).await.into_parts();
             let body: Value =
@@ -384,7 +399,12 @@ mod tests {
         let models = Request::get("/v1/models")
             .header("host", "gateway")
             .header(AUTHORIZATION, bearer(0));
-        let models = answer(&state, models.body(Injected).unwrap(), &Arc::default()).await;
+        let models = answer(
+            &state,
+            models.body(client_body(Injected)).unwrap(),
+            &Arc::default(),
+        )
+        .await;
         assert_eq!(models.status(), 200);
         let metrics = state.render_metrics();
         for line in [

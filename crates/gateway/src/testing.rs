@@ -8,7 +8,6 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use bytes::Bytes;
 use config::Config;
 use engine::{
     Background, EngineError, Generation, ImageEngine, ImageEvent, ImageFormat, ImageGeneration,
@@ -18,10 +17,11 @@ use futures_util::future::BoxFuture;
 use futures_util::{Stream, StreamExt, stream};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{Method, Request};
-use http_body_util::{BodyExt, Full};
+use http_body_util::BodyExt;
 use policy::Policy;
 use serde_json::Value;
 
+use crate::exchange::body::whole_client_body;
 use crate::service;
 use crate::state::{GatewayState, Parts};
 
@@ -113,7 +113,7 @@ impl TestGateway {
             .header(HOST, "gateway")
             .header(AUTHORIZATION, format!("Bearer {key}"))
             .header(CONTENT_TYPE, "application/json")
-            .body(Full::new(Bytes::from(body)))
+            .body(whole_client_body(body))
             .unwrap();
         let state = Arc::clone(&self.state);
         async move {

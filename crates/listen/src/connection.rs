@@ -6,7 +6,7 @@ use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::FutureExt as _;
-use gateway::connection::state::{ConnectionState, HttpEnd, TrackedBody};
+use gateway::connection::state::{ConnectionState, HttpEnd, tracked_body};
 use gateway::service;
 use gateway::state::GatewayState;
 use http::Request;
@@ -87,7 +87,7 @@ fn http_connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
             let state = Arc::clone(&state);
             let connection = Arc::clone(&connection);
             let opening = Arc::clone(&opening);
-            let request = request.map(|body| TrackedBody::new(body, Arc::clone(&connection)));
+            let request = request.map(|body| tracked_body(body, Arc::clone(&connection)));
             // Boxed, so that its memory is freed with the response: otherwise the connection would
             // reserve it for its lifetime.
             service::boxed(|| async move {

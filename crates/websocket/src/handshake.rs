@@ -26,7 +26,7 @@ pub struct Opening {
 /// to a WebSocket, `opening` is set.
 pub async fn answer(
     state: &Arc<GatewayState>,
-    request: Request<impl ClientBody>,
+    request: Request<ClientBody>,
     connection: &Arc<ConnectionState>,
     opening: &Mutex<Option<Opening>>,
 ) -> Response<Body> {

@@ -1,8 +1,8 @@
 //! The request of a client for one response.
 
 use bytes::Bytes;
+use gateway::exchange::body::{ClientBody, whole_client_body};
 use http::{HeaderMap, Request};
-use http_body_util::Full;
 use wire::Splice;
 
 use crate::conversations::Before;
@@ -33,8 +33,8 @@ impl Turn {
 }
 
 /// Returns a request to the gateway.
-pub(crate) fn post(path: &'static str, body: Vec<u8>, headers: HeaderMap) -> Request<Full<Bytes>> {
-    let mut request = Request::new(Full::new(body.into()));
+pub(crate) fn post(path: &'static str, body: Vec<u8>, headers: HeaderMap) -> Request<ClientBody> {
+    let mut request = Request::new(whole_client_body(body));
     *request.method_mut() = http::Method::POST;
     *request.uri_mut() = http::Uri::from_static(path);
     *request.headers_mut() = headers;

@@ -16,7 +16,7 @@ use super::failure::Failure;
 
 /// Reads a body of at most 64 KiB, within the time of uploads.
 pub(crate) async fn read(
-    body: impl ClientBody,
+    body: ClientBody,
     headers: &HeaderMap,
     state: &GatewayState,
 ) -> Result<bytes::Bytes, Failure> {

@@ -12,11 +12,11 @@ use auth::{Key, KeyHash};
 use bytes::Bytes;
 use engine::{Stop, TextEvent};
 use futures_util::FutureExt as _;
-use gateway::exchange::body::Body;
+use gateway::exchange::body::{Body, whole_client_body};
 use gateway::testing::{Engine, FIRST, Reply, TestGateway};
 use http::header::{AUTHORIZATION, HOST};
 use http::{Method, Request, Response};
-use http_body_util::{BodyExt, Full};
+use http_body_util::BodyExt;
 use policy::accounting::Accounting;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -81,7 +81,7 @@ impl Harness {
             Value::Null => String::new(),
             body => body.to_string(),
         };
-        let request = request(method, path).body(Full::new(Bytes::from(body)));
+        let request = request(method, path).body(whole_client_body(body));
         read(self.admin.answer(request.unwrap(), &Arc::default()).await).await
     }
 

@@ -22,7 +22,7 @@ pub(crate) fn is_path(path: &str) -> bool {
 /// Answers a request of the console to the public API.
 pub(crate) async fn answer(
     state: &Arc<GatewayState>,
-    mut request: Request<impl ClientBody>,
+    mut request: Request<ClientBody>,
     connection: &Arc<ConnectionState>,
 ) -> Answer {
     *request.uri_mut() = public(request.uri())?;

@@ -1,21 +1,22 @@
 //! Per-connection state that is shared by the socket and the HTTP service.
 
-use std::error::Error;
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
-use std::{fmt, io};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use http_body_util::BodyExt as _;
 use policy::lifecycle::AbortWatch;
 use telemetry::close_reason::CloseReason;
 use telemetry::outcome::Outcome;
 use upstream::ClientSockets;
 
 use crate::connection::timer::ConnectionTimer;
+use crate::exchange::body::{BodyError, ClientBody};
 
 /// The state of a client connection, which its requests share. A stream of HTTP/2 has a state of its
 /// own, because it has a task of its own, and one request.
@@ -39,19 +40,9 @@ pub struct ConnectionState {
 pub struct OpenedBy(pub Arc<str>);
 
 /// The body of a request, which notes on the connection when it was read to its end.
-#[derive(Debug)]
-pub struct TrackedBody<B> {
+struct TrackedBody<B> {
     body: B,
     connection: Arc<ConnectionState>,
-}
-
-/// The error of the body of a request.
-#[derive(Debug)]
-pub enum BodyError<E> {
-    /// The body violates HTTP/1, or its connection has ended.
-    Http1(E),
-    /// The stream was reset, or its connection has ended.
-    Stream(io::Error),
 }
 
 impl ConnectionState {
@@ -135,24 +126,20 @@ pub enum HttpEnd {
     Timeout,
 }
 
+/// Wraps the body of a request that is received on `connection`, which notes when it was read to its
+/// end.
+pub fn tracked_body<B>(body: B, connection: Arc<ConnectionState>) -> ClientBody
+where
+    B: Body<Data = Bytes, Error: Into<BodyError>> + Send + Unpin + 'static,
+{
+    // The head may have been received together with earlier bytes, so it is noted again here.
+    connection
+        .mid_request
+        .store(!body.is_end_stream(), Ordering::Relaxed);
+    TrackedBody { body, connection }.boxed_unsync()
+}
+
 impl<B: Body> TrackedBody<B> {
-    /// Wraps a body that is received on `connection`.
-    pub fn new(body: B, connection: Arc<ConnectionState>) -> Self {
-        // The head may have been received together with earlier bytes, so it is noted again here.
-        connection
-            .mid_request
-            .store(!body.is_end_stream(), Ordering::Relaxed);
-        Self { body, connection }
-    }
-
-    /// Nothing that is wrong with the body of a stream can be answered: its errors end the stream.
-    fn error(&self, error: B::Error) -> BodyError<B::Error> {
-        match self.connection.connection {
-            None => BodyError::Http1(error),
-            Some(_) => BodyError::Stream(io::ErrorKind::ConnectionReset.into()),
-        }
-    }
-
     fn note_end(&self, ended: bool) {
         if ended || self.body.is_end_stream() {
             self.connection.mid_request.store(false, Ordering::Relaxed);
@@ -160,9 +147,22 @@ impl<B: Body> TrackedBody<B> {
     }
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Body for TrackedBody<B> {
+impl<B: Body<Error: Into<BodyError>>> TrackedBody<B> {
+    /// Nothing that is wrong with the body of a stream can be answered: its errors end the stream.
+    fn error(&self, error: B::Error) -> BodyError {
+        match self.connection.connection {
+            None => error.into(),
+            Some(_) => io::Error::from(io::ErrorKind::ConnectionReset).into(),
+        }
+    }
+}
+
+impl<B> Body for TrackedBody<B>
+where
+    B: Body<Data = Bytes, Error: Into<BodyError>> + Unpin,
+{
     type Data = Bytes;
-    type Error = BodyError<B::Error>;
+    type Error = BodyError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
@@ -182,27 +182,9 @@ impl<B: Body<Data = Bytes> + Unpin> Body for TrackedBody<B> {
     }
 }
 
-impl<E: fmt::Display> fmt::Display for BodyError<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Http1(error) => error.fmt(f),
-            Self::Stream(error) => error.fmt(f),
-        }
-    }
-}
-
-impl<E: Error> Error for BodyError<E> {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Http1(error) => error.source(),
-            Self::Stream(error) => Some(error),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use http_body_util::{BodyExt, Empty, Full};
+    use http_body_util::{Empty, Full};
 
     use super::*;
 
@@ -210,7 +192,7 @@ mod tests {
     async fn a_refused_request_is_read_to_its_end() {
         let connection = Arc::<ConnectionState>::default();
         connection.note_bytes();
-        let mut body = TrackedBody::new(
+        let mut body = tracked_body(
             Full::new(Bytes::from_static(b"Hello.")),
             Arc::clone(&connection),
         );
@@ -219,10 +201,7 @@ mod tests {
         assert!(!connection.is_mid_request());
         connection.note_bytes();
         assert!(connection.is_mid_request(), "the next request has started");
-        drop(TrackedBody::new(
-            Empty::<Bytes>::new(),
-            Arc::clone(&connection),
-        ));
+        drop(tracked_body(Empty::<Bytes>::new(), Arc::clone(&connection)));
         assert!(!connection.is_mid_request(), "it has no body");
     }
 

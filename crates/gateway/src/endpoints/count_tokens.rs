@@ -33,7 +33,7 @@ use crate::state::Caller;
 /// usage of the answer.
 pub(crate) async fn answer<D: EndpointRules>(
     mut caller: Caller<'_>,
-    request: http::Request<impl ClientBody>,
+    request: http::Request<ClientBody>,
 ) -> Result<Response<ReplyBody>, Refusal> {
     let Caller {
         state, policy, key, ..

@@ -19,7 +19,7 @@ use crate::state::Caller;
 
 pub(crate) async fn generate(
     caller: Caller<'_>,
-    request: Request<impl ClientBody>,
+    request: Request<ClientBody>,
 ) -> Result<Response<ReplyBody>, Refusal> {
     let parsed = read::generation(request, &caller).await?;
     answer(caller, parsed).await
@@ -27,7 +27,7 @@ pub(crate) async fn generate(
 
 pub(crate) async fn edit(
     caller: Caller<'_>,
-    request: Request<impl ClientBody>,
+    request: Request<ClientBody>,
 ) -> Result<Response<ReplyBody>, Refusal> {
     let is_form = read::is_form(request.headers());
     let response = async {

@@ -108,7 +108,7 @@ pub(crate) struct ParsedRequest<D: TextEndpoint> {
 /// streams or folds the answer.
 pub(crate) async fn answer<D: TextEndpoint>(
     mut caller: Caller<'_>,
-    request: Request<impl ClientBody>,
+    request: Request<ClientBody>,
 ) -> Result<Response<ReplyBody>, Refusal> {
     let Caller {
         state, policy, key, ..

@@ -9,12 +9,12 @@ use bytes::Bytes;
 use config::Config;
 use http::Request;
 use http::header::{AUTHORIZATION, HOST};
-use http_body_util::Full;
 use policy::Policy;
 use tokio::io::{AsyncReadExt as _, duplex};
 use upstream::{BoxFuture, Connection, Dial, Network, WithPeer};
 
 use super::{MEMORY, alone};
+use crate::exchange::body::whole_client_body;
 use crate::service;
 use crate::state::{GatewayState, Parts};
 
@@ -44,7 +44,7 @@ async fn measure() {
         let request = Request::post(path)
             .header(HOST, "gateway")
             .header(AUTHORIZATION, "Bearer sg_test_key_0000000000000000")
-            .body(Full::new(body))
+            .body(whole_client_body(body))
             .expect("a request");
         let received = server.received.load(Ordering::Relaxed);
         let state = Arc::clone(&state);

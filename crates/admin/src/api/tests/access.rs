@@ -3,7 +3,7 @@
 use super::*;
 
 async fn send(harness: &Harness, request: http::request::Builder) -> Reply {
-    let request = request.body(Full::new(Bytes::new())).unwrap();
+    let request = request.body(whole_client_body(Bytes::new())).unwrap();
     read(harness.admin.answer(request, &Arc::default()).await).await
 }
 
@@ -67,7 +67,7 @@ async fn a_foreign_host_is_refused_before_the_key_is_looked_at() {
 #[tokio::test]
 async fn without_its_key_or_store_there_is_no_admin_api() {
     let without_key = TestGateway::new(Engine::default(), "");
-    let list = || request(Method::GET, "/admin/v1/keys").body(Full::new(Bytes::new()));
+    let list = || request(Method::GET, "/admin/v1/keys").body(whole_client_body(Bytes::new()));
     let admin = admin_of(&without_key, None);
     let reply = read(admin.answer(list().unwrap(), &Arc::default()).await).await;
     assert_eq!(
@@ -91,7 +91,7 @@ async fn paths_methods_and_parameters_that_do_not_exist_are_refused() {
     ] {
         assert_eq!(harness.get(path).await.status, 404, "{path}");
     }
-    let put = request(Method::PUT, "/admin/v1/keys").body(Full::new(Bytes::new()));
+    let put = request(Method::PUT, "/admin/v1/keys").body(whole_client_body(Bytes::new()));
     let response = harness.admin.answer(put.unwrap(), &Arc::default()).await;
     assert_eq!(response.status(), 405);
     assert_eq!(response.headers()["allow"], "GET, POST");

@@ -21,7 +21,7 @@ fn from_console(method: Method, path: &str, cookie: &str) -> http::request::Buil
 }
 
 async fn send(harness: &Harness, request: http::request::Builder, body: &str) -> Response<Body> {
-    let request = request.body(Full::new(Bytes::from(body.to_owned())));
+    let request = request.body(whole_client_body(body.to_owned()));
     harness
         .admin
         .answer(request.unwrap(), &Arc::default())

@@ -336,7 +336,7 @@ async fn each_change_has_its_author_in_the_audit_log() {
     for (actor, expected) in [("ada@example.org", "ada@example.org"), ("a b", "admin")] {
         let change = request(Method::PATCH, &path(&made)).header("x-sluicegate-actor", actor);
         let body = json!({"name": format!("mobile-{expected}")}).to_string();
-        let change = change.body(Full::new(Bytes::from(body))).unwrap();
+        let change = change.body(whole_client_body(body)).unwrap();
         let reply = read(harness.admin.answer(change, &Arc::default()).await).await;
         assert_eq!(reply.status, 200, "{}", reply.body);
     }
@@ -373,7 +373,7 @@ impl Reader {
         let request = Request::post("/v1/messages")
             .header(HOST, "gateway")
             .header(AUTHORIZATION, format!("Bearer {key}"))
-            .body(Full::new(Bytes::from(body.to_string())));
+            .body(whole_client_body(body.to_string()));
         let state = &harness.gateway.state;
         let response = service::answer(state, request.unwrap(), &Arc::default()).await;
         assert_eq!(response.status(), 200);

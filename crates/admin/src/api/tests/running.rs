@@ -35,7 +35,7 @@ fn without_store(engine: Engine) -> (TestGateway, Admin) {
 }
 
 async fn call(admin: &Admin, method: Method, path: &str) -> Reply {
-    let request = request(method, path).body(Full::new(Bytes::new()));
+    let request = request(method, path).body(whole_client_body(Bytes::new()));
     read(admin.answer(request.unwrap(), &Arc::default()).await).await
 }
 
@@ -158,7 +158,7 @@ async fn upstreams_have_their_recent_attempts_and_models_their_roads() {
 #[tokio::test(start_paused = true)]
 async fn changes_are_streamed() {
     let (gateway, admin) = without_store(finished());
-    let request = request(Method::GET, "/admin/v1/changes").body(Full::new(Bytes::new()));
+    let request = request(Method::GET, "/admin/v1/changes").body(whole_client_body(Bytes::new()));
     let response = admin.answer(request.unwrap(), &Arc::default()).await;
     assert_eq!(
         response.headers()["content-type"],

@@ -55,7 +55,7 @@ pub(super) fn protocol(operation: Operation) -> Protocol {
 
 /// Reads and validates a generation request.
 pub(super) async fn generation(
-    request: Request<impl ClientBody>,
+    request: Request<ClientBody>,
     caller: &Caller<'_>,
 ) -> Result<ParsedRequest, Refusal> {
     let Caller { state, key, .. } = caller;
@@ -89,7 +89,7 @@ pub(super) fn is_form(headers: &HeaderMap) -> bool {
 
 /// Reads and validates an edit request.
 pub(super) async fn edit(
-    request: Request<impl ClientBody>,
+    request: Request<ClientBody>,
     caller: &Caller<'_>,
 ) -> Result<ParsedRequest, Refusal> {
     let state = caller.state;

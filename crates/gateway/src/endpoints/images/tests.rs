@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bytes::Bytes;
 use config::Config;
 use engine::{EngineError, ImageEngine, ImageGeneration, ImageRequest};
 use futures_util::future::BoxFuture;
 use http::Request;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
-use http_body_util::{BodyExt, Full};
+use http_body_util::BodyExt;
 use policy::Policy;
 use policy::keys::GeneratedKey;
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Simulator};
 
+use crate::exchange::body::whole_client_body;
 use crate::service;
 use crate::state::{GatewayState, Parts};
 
@@ -73,7 +73,7 @@ impl Harness {
             .header(HOST, "gateway")
             .header(AUTHORIZATION, format!("Bearer {}", key.key.expose()))
             .header(CONTENT_TYPE, "application/json")
-            .body(Full::new(Bytes::from(body.to_string())))
+            .body(whole_client_body(body.to_string()))
             .unwrap();
         let response = service::answer(&self.state, request, &Arc::default()).await;
         let status = response.status().as_u16();

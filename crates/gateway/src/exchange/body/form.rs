@@ -17,7 +17,6 @@ use multer::{Constraints, Field, Multipart, SizeLimit};
 use wire::ApiError;
 
 use self::pace::Pace;
-use super::ClientBody;
 use super::pieces::Pieces;
 use super::upload::Incoming;
 use crate::exchange::refusal::Refusal;
@@ -40,7 +39,7 @@ pub(crate) fn boundary(content_type: &str) -> Result<String, Refusal> {
 /// that is too large, and 400 for a form that is malformed or not a valid edit.
 pub(crate) async fn read(
     boundary: String,
-    mut incoming: Incoming<impl ClientBody>,
+    mut incoming: Incoming,
     limits: &Limits,
 ) -> Result<Edit, Refusal> {
     let form = parts(boundary, &mut incoming, limits).await?;
@@ -60,7 +59,7 @@ pub(crate) async fn read(
 
 async fn parts(
     boundary: String,
-    incoming: &mut Incoming<impl ClientBody>,
+    incoming: &mut Incoming,
     limits: &Limits,
 ) -> Result<Form, Refusal> {
     let pace = Pace::default();
@@ -147,10 +146,7 @@ async fn next_chunk(field: &mut Field<'_>, pace: &Pace) -> Result<Option<Bytes>,
 
 /// Returns the body as a stream for multer, which yields a chunk only after multer has parsed the
 /// previous ones.
-fn feed(
-    incoming: &mut Incoming<impl ClientBody>,
-    pace: Pace,
-) -> impl Stream<Item = Result<Bytes, ReadFailure>> {
+fn feed(incoming: &mut Incoming, pace: Pace) -> impl Stream<Item = Result<Bytes, ReadFailure>> {
     futures_util::stream::unfold((incoming, pace), |(incoming, pace)| async move {
         pace.wait_for_parser().await;
         let chunk = match pace.check_head() {

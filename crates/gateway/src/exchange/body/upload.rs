@@ -17,6 +17,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::budget::Share;
 use super::pieces::Pieces;
+use super::{BodyError, ClientBody};
 use crate::exchange::refusal::Refusal;
 
 /// A completely read body, and its share of the budget.
@@ -28,8 +29,8 @@ pub struct Upload {
 }
 
 /// A request body that is read chunk by chunk.
-pub struct Incoming<B> {
-    source: Source<B>,
+pub struct Incoming {
+    source: Source,
     /// The decoder of a compressed body, until its end.
     decoder: Option<Decoder>,
     /// The share of the budget, which grows while the body is read.
@@ -37,8 +38,8 @@ pub struct Incoming<B> {
 }
 
 /// A body as it is received.
-struct Source<B> {
-    body: Pin<Box<B>>,
+struct Source {
+    body: ClientBody,
     left: usize,
     idle: Duration,
     /// The time by which the next chunk must arrive to keep the minimum rate; each chunk extends
@@ -51,13 +52,13 @@ struct Source<B> {
     deadline: Instant,
 }
 
-impl<B: Body<Data = Bytes, Error: Error>> Incoming<B> {
+impl Incoming {
     /// Prepares to read a body of at most `limit` bytes into its `share` of the memory; its timeouts
     /// start now.
-    pub fn new(body: B, limit: usize, limits: &Limits, share: Share) -> Self {
+    pub fn new(body: ClientBody, limit: usize, limits: &Limits, share: Share) -> Self {
         let now = Instant::now();
         let source = Source {
-            body: Box::pin(body),
+            body,
             left: limit,
             idle: limits.body_idle,
             due: now + limits.body_grace,
@@ -122,7 +123,7 @@ impl<B: Body<Data = Bytes, Error: Error>> Incoming<B> {
     }
 }
 
-impl<B: Body<Data = Bytes, Error: Error>> Source<B> {
+impl Source {
     /// Receives the next chunk; `None` at the end. Returns the errors of [`Incoming::next_chunk`].
     async fn next_chunk(&mut self) -> Result<Option<Bytes>, Refusal> {
         while !self.body.is_end_stream() {
@@ -136,7 +137,7 @@ impl<B: Body<Data = Bytes, Error: Error>> Source<B> {
                 }
             };
             let Some(frame) = frame else { return Ok(None) };
-            let Ok(chunk) = frame.map_err(|error| body_error(&error))?.into_data() else {
+            let Ok(chunk) = frame.map_err(|error| body_error(&*error))?.into_data() else {
                 continue;
             };
             self.left = self
@@ -155,9 +156,9 @@ impl<B: Body<Data = Bytes, Error: Error>> Source<B> {
     /// Returns the next frame or the end if the connection has it at hand, or `None`. hyper reads a
     /// frame only after it was asked for the first time, so it is asked twice, without the cost of
     /// registering a timeout in between.
-    async fn frame_at_hand(&mut self) -> Option<Option<Result<Frame<Bytes>, B::Error>>> {
+    async fn frame_at_hand(&mut self) -> Option<Option<Result<Frame<Bytes>, BodyError>>> {
         let mut was_asked = false;
-        poll_fn(|cx| match self.body.as_mut().poll_frame(cx) {
+        poll_fn(|cx| match Pin::new(&mut self.body).poll_frame(cx) {
             Poll::Ready(frame) => Poll::Ready(Some(frame)),
             Poll::Pending if was_asked => Poll::Ready(None),
             Poll::Pending => {
@@ -172,8 +173,8 @@ impl<B: Body<Data = Bytes, Error: Error>> Source<B> {
 
 /// Returns the refusal for a body that failed: the client has disconnected, or its HTTP is
 /// malformed.
-fn body_error(error: &dyn Error) -> Refusal {
-    let mut cause = error.source();
+fn body_error(error: &(dyn Error + 'static)) -> Refusal {
+    let mut cause = Some(error);
     while let Some(error) = cause {
         if error.downcast_ref().is_some_and(is_connection_error) {
             return Refusal::client_gone();
@@ -201,10 +202,11 @@ mod tests {
 
     use bytesize::ByteSize;
     use futures_util::{Stream, StreamExt};
-    use http_body_util::{Full, StreamBody};
+    use http_body_util::StreamBody;
 
     use super::*;
     use crate::exchange::body::budget::Budget;
+    use crate::exchange::body::{client_body, whole_client_body};
 
     const LONG: Duration = Duration::from_secs(1000);
 
@@ -229,21 +231,21 @@ mod tests {
         }
     }
 
+    fn script(chunks: Vec<&'static [u8]>, stalls: bool) -> ClientBody {
+        client_body(Script(chunks, stalls))
+    }
+
     /// A budget that one key can take completely.
     fn budget(bytes: u64) -> Budget {
         Budget::new(bytes, bytes)
     }
 
-    async fn code(
-        body: impl Body<Data = Bytes, Error: Error>,
-        limit: usize,
-        budget: &Budget,
-    ) -> Result<Bytes, &'static str> {
+    async fn code(body: ClientBody, limit: usize, budget: &Budget) -> Result<Bytes, &'static str> {
         decoded(body, None, limit, budget).await
     }
 
     async fn decoded(
-        body: impl Body<Data = Bytes, Error: Error>,
+        body: ClientBody,
         coding: Option<Coding>,
         limit: usize,
         budget: &Budget,
@@ -265,15 +267,15 @@ mod tests {
     async fn the_limit_is_exact_and_pieces_are_joined_in_order() {
         let budget = budget(1 << 20);
         assert_eq!(
-            code(Script(vec![b"ab", b"", b"c", b"de"], false), 5, &budget).await,
+            code(script(vec![b"ab", b"", b"c", b"de"], false), 5, &budget).await,
             Ok(Bytes::from("abcde"))
         );
         assert_eq!(
-            code(Script(vec![b"ab", b"cd", b"ef"], false), 5, &budget).await,
+            code(script(vec![b"ab", b"cd", b"ef"], false), 5, &budget).await,
             Err("request_too_large")
         );
         assert_eq!(
-            code(Full::new(Bytes::from_static(b"abcdef")), 5, &budget).await,
+            code(whole_client_body(&b"abcdef"[..]), 5, &budget).await,
             Err("request_too_large")
         );
     }
@@ -282,7 +284,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_limit_is_for_the_decoded_body_too() {
         let budget = budget(16 << 20);
-        let zstd = || Script(vec![ZSTD_HI], false);
+        let zstd = || script(vec![ZSTD_HI], false);
         for (limit, expected) in [
             (15, Ok(Bytes::from("hi"))),
             (14, Err("request_too_large")),
@@ -293,7 +295,7 @@ mod tests {
         }
         let bomb = |limit| {
             decoded(
-                Script(vec![ZSTD_256_KIB], false),
+                script(vec![ZSTD_256_KIB], false),
                 Some(Coding::Zstd),
                 limit,
                 &budget,
@@ -313,7 +315,7 @@ mod tests {
         let limits = Limits::default();
         let upload = |budget: &Budget| {
             Incoming::new(
-                Script(vec![ZSTD_256_KIB], false),
+                script(vec![ZSTD_256_KIB], false),
                 1 << 20,
                 &limits,
                 budget.share("key"),
@@ -345,7 +347,7 @@ mod tests {
         let budget = budget(1 << 20);
         let started = Instant::now();
         assert_eq!(
-            code(Script(vec![b"ab"], true), 5, &budget).await,
+            code(script(vec![b"ab"], true), 5, &budget).await,
             Err("request_timeout")
         );
         assert_eq!(started.elapsed(), Duration::from_secs(1));
@@ -370,8 +372,8 @@ mod tests {
     }
 
     /// Returns a body of single bytes, one per second.
-    fn slow(bytes: usize) -> impl Body<Data = Bytes, Error = Infallible> {
-        StreamBody::new(slow_frames(bytes))
+    fn slow(bytes: usize) -> ClientBody {
+        client_body(StreamBody::new(slow_frames(bytes)))
     }
 
     fn slow_frames(bytes: usize) -> impl Stream<Item = Result<Frame<Bytes>, Infallible>> {
@@ -407,7 +409,7 @@ mod tests {
         let budget = budget(2048);
         let limits = Limits::default();
         let held = Incoming::new(
-            Script(vec![&[0; 2000]], false),
+            script(vec![&[0; 2000]], false),
             4096,
             &limits,
             budget.share("key"),
@@ -416,11 +418,11 @@ mod tests {
         .await
         .unwrap();
         assert_eq!(
-            code(Script(vec![b"a"], false), 5, &budget).await,
+            code(script(vec![b"a"], false), 5, &budget).await,
             Err("service_unavailable")
         );
         drop(held);
-        assert!(code(Script(vec![b"a"], false), 5, &budget).await.is_ok());
+        assert!(code(script(vec![b"a"], false), 5, &budget).await.is_ok());
     }
 
     /// The rate is measured over the last ten seconds: a body that came fast at first cannot drip
@@ -433,7 +435,7 @@ mod tests {
             ..Limits::default()
         };
         let fast = futures_util::stream::iter([Ok(Frame::data(Bytes::from_static(&[0; 5000])))]);
-        let body = StreamBody::new(fast.chain(slow_frames(100)));
+        let body = client_body(StreamBody::new(fast.chain(slow_frames(100))));
         let started = Instant::now();
         let share = budget(1 << 20).share("key");
         let late = Incoming::new(body, 1 << 20, &limits, share).collect().await;
@@ -446,7 +448,7 @@ mod tests {
     async fn small_pieces_take_no_more_of_the_budget_than_they_are() {
         let budget = budget(1024);
         assert!(
-            code(Script(vec![b"a"; 1000], false), 2000, &budget)
+            code(script(vec![b"a"; 1000], false), 2000, &budget)
                 .await
                 .is_ok()
         );

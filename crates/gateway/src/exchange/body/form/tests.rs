@@ -12,6 +12,7 @@ use images::Source;
 
 use super::*;
 use crate::exchange::body::budget::Budget;
+use crate::exchange::body::client_body;
 
 /// Returns a form with the mask before the pictures, text with an accent, and a part with an
 /// unknown name.
@@ -58,7 +59,7 @@ async fn read_within(
     let frames =
         futures_util::stream::iter(chunks).map(|chunk| Ok::<_, Infallible>(Frame::data(chunk)));
     let incoming = Incoming::new(
-        StreamBody::new(frames),
+        client_body(StreamBody::new(frames)),
         1 << 24,
         limits,
         budget.share("key"),
@@ -180,7 +181,7 @@ async fn m04_a_head_without_an_end_is_given_up_early() {
         });
         let limits = Limits::default();
         let incoming = Incoming::new(
-            StreamBody::new(endless),
+            client_body(StreamBody::new(endless)),
             1 << 24,
             &limits,
             budget(1 << 24).share("key"),
