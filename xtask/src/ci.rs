@@ -59,9 +59,11 @@ fn clippy() -> Outcome {
     process::echoed(workspace::cargo(&[line, FEATURES].concat()).args(["--", "-Dwarnings"]))
 }
 
-/// Builds the documentation of the crates and the book, and checks the links of the book.
+/// Builds the documentation of the crates and the book, and checks the links of the book. Examples
+/// have the dependencies of tests, so with them the dependencies are the ones that clippy has checked.
 fn docs() -> Outcome {
-    let mut doc = workspace::cargo(&["doc --workspace --no-deps --locked", FEATURES].concat());
+    let line = "doc --workspace --no-deps --lib --bins --examples --locked";
+    let mut doc = workspace::cargo(&[line, FEATURES].concat());
     process::echoed(doc.env("RUSTDOCFLAGS", "-D warnings"))?;
     let mdbook = MDBOOK.command("")?;
     let mut check = Command::new("python3");
