@@ -3,7 +3,8 @@
 //! serde stops at the first error and reports no path. When a document fails to deserialize, this
 //! module walks it against the schema of the type and lists every error. It is a cold path. It
 //! supports the subset of JSON Schema that the types of this workspace produce. Ranges and enum
-//! values are left to the validators, since serde does not check them either.
+//! values are left to the validators, since serde does not check them either, except for negative
+//! values of unsigned integers.
 
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value};
@@ -53,6 +54,9 @@ impl Shape {
                     found: name_of(value),
                 },
             );
+        }
+        if let Some(problem) = negative(schema, value) {
+            return found.add(path, problem);
         }
         match value {
             Value::Object(members) => self.walk_members(schema, members, path, found),
@@ -253,6 +257,17 @@ fn is_a(value: &Value, kind: &str) -> bool {
         | (Value::Object(_), "object") => true,
         _ => false,
     }
+}
+
+/// Returns the problem of a negative value for an unsigned integer.
+fn negative(schema: &Map<String, Value>, value: &Value) -> Option<Problem> {
+    let format = schema.get("format")?.as_str()?;
+    let found = value.as_f64().filter(|number| *number < 0.0)?;
+    format.starts_with("uint").then(|| Problem::Range {
+        limit: schema.get("minimum").and_then(Value::as_f64).unwrap_or(0.0),
+        found,
+        integer: true,
+    })
 }
 
 fn name_of(value: &Value) -> &'static str {

@@ -7,8 +7,8 @@ use gateway::state::GatewayState;
 use http::HeaderMap;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use wire::Shape;
 
@@ -81,8 +81,15 @@ fn object_schema(schema: &Value) -> Option<&Value> {
     schema["anyOf"].as_array()?.iter().find_map(object_schema)
 }
 
+/// Deserializes a whole number, also in decimal form, such as `1e3`. Null means absent.
+pub(super) fn whole<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    let number = wire::integer_or_null(from)?;
+    let unsigned = number.map(u64::try_from).transpose();
+    unsigned.map_err(D::Error::custom)
+}
+
 /// Deserializes a member that is present, even if it is null.
-pub(super) fn present<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
+pub(super) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<T>, D::Error> {
     T::deserialize(from).map(Some)

@@ -7,6 +7,7 @@ use quota::{Budget, BudgetError, Caps, Currency, Money, Window, Zone};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::api::body::whole;
 use crate::api::failure::Failure;
 
 wire::objects!(Limits, BudgetForm);
@@ -16,13 +17,13 @@ wire::objects!(Limits, BudgetForm);
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub(crate) struct Limits {
     /// Requests that are answered at the same time.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "whole")]
     concurrency: Option<u64>,
     /// Requests that begin in a minute.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "whole")]
     requests_per_minute: Option<u64>,
     /// Tokens of prompts and answers in a minute.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "whole")]
     tokens_per_minute: Option<u64>,
     /// Money in a calendar window.
     #[serde(skip_serializing_if = "Option::is_none")]

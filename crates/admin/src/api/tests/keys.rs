@@ -250,6 +250,26 @@ async fn errors_name_the_field_the_value_and_the_accepted_values() {
             "Invalid type for 'limits.concurrency': expected an integer, but got a string instead.",
         ),
         (
+            json!({"name": "a", "scopes": ["text"], "limits": {"tokens_per_minute": -1}}),
+            "limits.tokens_per_minute",
+            "Invalid 'limits.tokens_per_minute': integer below minimum value. Expected a value >= 0, but got -1 instead.",
+        ),
+        (
+            json!({"name": "a", "scopes": ["text"], "limits": {"concurrency": -2.0}}),
+            "limits.concurrency",
+            "Invalid 'limits.concurrency': integer below minimum value. Expected a value >= 0, but got -2 instead.",
+        ),
+        (
+            json!({"name": "a", "scopes": ["text"], "limits": {"concurrency": 1.5}}),
+            "limits.concurrency",
+            "Invalid type for 'limits.concurrency': expected an integer, but got a decimal number instead.",
+        ),
+        (
+            json!({"name": "a", "scopes": ["text"], "limits": {"concurrency": 1e300}}),
+            "limits.concurrency",
+            "Invalid type for 'limits.concurrency': expected an integer, but got an integer out of range instead.",
+        ),
+        (
             json!({"name": "a", "scopes": ["text"], "limits": {"tokens": 1}}),
             "limits.tokens",
             "limits.tokens: is unknown; accepted: concurrency, requests_per_minute, tokens_per_minute, budget",
@@ -279,6 +299,28 @@ async fn errors_name_the_field_the_value_and_the_accepted_values() {
     }
     let reply = harness.get("/admin/v1/keys").await;
     assert_eq!(reply.json(), json!({"keys": []}), "nothing was stored");
+}
+
+/// By the schema of the field, 1000.0 is an integer:
+/// <https://json-schema.org/draft/2020-12/json-schema-validation#section-6.1.1>.
+#[tokio::test]
+async fn whole_numbers_in_decimal_form_are_integers() {
+    let harness = Harness::new("");
+    let body = r#"{"name": "a", "scopes": ["text"], "limits": {"concurrency": 1e3, "requests_per_minute": 60.0}}"#;
+    let request = request(Method::POST, "/admin/v1/keys").body(whole_client_body(body));
+    let reply = read(
+        harness
+            .admin
+            .answer(request.unwrap(), &Arc::default())
+            .await,
+    )
+    .await;
+    assert_eq!(reply.status, 201, "{}", reply.body);
+    let limits = reply.json()["limits"].clone();
+    assert_eq!(
+        limits,
+        json!({"concurrency": 1000, "requests_per_minute": 60})
+    );
 }
 
 #[tokio::test]
