@@ -183,7 +183,7 @@ fn attributes(family: &str, sample: &Sample<'_>) -> Vec<KeyValue> {
     if family.starts_with(USAGE) {
         attributes.push(KeyValue::new(names::TOKEN_MODALITY.latest(), "unknown"));
     }
-    let outcome = sample.label("outcome").and_then(Outcome::parse);
+    let outcome = sample.label("outcome").and_then(Outcome::named);
     if let Some(outcome) = outcome.filter(|it| it.is_failure() && family == REQUEST_DURATION) {
         attributes.push(KeyValue::new(names::ERROR_TYPE.latest(), outcome.as_str()));
     }

@@ -4,37 +4,38 @@ use engine::EngineError;
 use policy::lifecycle::Abort;
 use wire::ApiError;
 
-/// The outcome of a request. Exactly one is logged and counted for each request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Outcome {
-    /// The response was complete, and was sent to its end.
-    Completed,
-    /// The output limit truncated the answer.
-    Incomplete,
-    /// Refused before the answer started, because the request was at fault.
-    Refused,
-    /// Refused by the concurrency limit or for another lack of capacity.
-    Shed,
-    /// The upstream failed, or its response was invalid.
-    UpstreamError,
-    /// The upstream's stream ended without a terminal event.
-    UpstreamTruncated,
-    /// The gateway failed.
-    Internal,
-    /// A deadline passed.
-    Timeout,
-    /// The client disconnected.
-    ClientGone,
-    /// The client did not read its response in time.
-    SlowReader,
-    /// Aborted by the shutdown.
-    Shutdown,
-    /// Aborted because the key was revoked.
-    Revoked,
-    /// Aborted because the lease of a quota was lost.
-    LeaseLost,
-    /// Aborted by an operator, through the admin API.
-    EndedByOperator,
+wire::text_enum! {
+    /// The outcome of a request. Exactly one is logged and counted for each request.
+    pub enum Outcome {
+        /// The response was complete, and was sent to its end.
+        Completed = "completed",
+        /// The output limit truncated the answer.
+        Incomplete = "incomplete",
+        /// Refused before the answer started, because the request was at fault.
+        Refused = "refused",
+        /// Refused by the concurrency limit or for another lack of capacity.
+        Shed = "shed",
+        /// The upstream failed, or its response was invalid.
+        UpstreamError = "upstream_error",
+        /// The upstream's stream ended without a terminal event.
+        UpstreamTruncated = "upstream_truncated",
+        /// The gateway failed.
+        Internal = "internal",
+        /// A deadline passed.
+        Timeout = "timeout",
+        /// The client disconnected.
+        ClientGone = "client_gone",
+        /// The client did not read its response in time.
+        SlowReader = "slow_reader",
+        /// Aborted by the shutdown.
+        Shutdown = "shutdown",
+        /// Aborted because the key was revoked.
+        Revoked = "revoked",
+        /// Aborted because the lease of a quota was lost.
+        LeaseLost = "lease_lost",
+        /// Aborted by an operator, through the admin API.
+        EndedByOperator = "ended_by_operator",
+    }
 }
 
 impl From<Abort> for Outcome {
@@ -47,24 +48,6 @@ impl From<Abort> for Outcome {
 }
 
 impl Outcome {
-    /// All outcomes.
-    pub const ALL: [Self; 14] = [
-        Self::Completed,
-        Self::Incomplete,
-        Self::Refused,
-        Self::Shed,
-        Self::UpstreamError,
-        Self::UpstreamTruncated,
-        Self::Internal,
-        Self::Timeout,
-        Self::ClientGone,
-        Self::SlowReader,
-        Self::Shutdown,
-        Self::Revoked,
-        Self::LeaseLost,
-        Self::EndedByOperator,
-    ];
-
     /// The outcome of an answer whose engine failed.
     pub fn of_failure(error: &EngineError) -> Self {
         match error {
@@ -108,31 +91,6 @@ impl Outcome {
             | Self::Shutdown
             | Self::LeaseLost
             | Self::EndedByOperator => true,
-        }
-    }
-
-    /// The outcome with this value in logs and metrics.
-    pub fn parse(value: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.as_str() == value)
-    }
-
-    /// The value in logs and metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-            Self::Incomplete => "incomplete",
-            Self::Refused => "refused",
-            Self::Shed => "shed",
-            Self::UpstreamError => "upstream_error",
-            Self::UpstreamTruncated => "upstream_truncated",
-            Self::Internal => "internal",
-            Self::Timeout => "timeout",
-            Self::ClientGone => "client_gone",
-            Self::SlowReader => "slow_reader",
-            Self::Shutdown => "shutdown",
-            Self::Revoked => "revoked",
-            Self::LeaseLost => "lease_lost",
-            Self::EndedByOperator => "ended_by_operator",
         }
     }
 }

@@ -17,6 +17,7 @@
 /// }
 ///
 /// assert_eq!(Verbosity::Low.to_string(), "low");
+/// assert_eq!(Verbosity::TEXTS, ["low", "high"]);
 /// assert_eq!(Verbosity::named("high"), Some(Verbosity::High));
 /// assert_eq!(Verbosity::named("vast"), None);
 /// ```
@@ -36,6 +37,9 @@ macro_rules! text_enum {
         impl $name {
             /// All values.
             pub const VALUES: &[Self] = &[$(Self::$variant),+];
+
+            /// The texts of all values.
+            pub const TEXTS: &[&'static str] = &[$($text),+];
 
             /// Returns the text of the value.
             #[must_use]

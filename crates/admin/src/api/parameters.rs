@@ -61,9 +61,18 @@ impl Parameters {
     }
 
     /// Returns a time in Unix milliseconds.
-    pub(super) fn time(&self, name: &str) -> Option<i64> {
+    fn time(&self, name: &str) -> Option<i64> {
         let at: Timestamp = self.get(name)?.parse().ok()?;
         Some(at.as_millisecond())
+    }
+
+    /// Returns the times `from` and `to` in Unix milliseconds, as far as they are given.
+    pub(super) fn period(&self) -> Result<(Option<i64>, Option<i64>), Failure> {
+        let (from, to) = (self.time("from"), self.time("to"));
+        match from.zip(to) {
+            Some((from, to)) if to < from => Err(Failure::invalid("to", "is before 'from'")),
+            _ => Ok((from, to)),
+        }
     }
 
     /// Returns true if a list of words has this one.

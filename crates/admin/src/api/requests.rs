@@ -6,6 +6,7 @@ use accounting::UsageRow;
 use quota::Money;
 use schemars::JsonSchema;
 use serde::Serialize;
+use telemetry::outcome::Outcome;
 use telemetry::requests::history::MAX_REPORTS;
 use telemetry::requests::report::RequestReport;
 
@@ -149,8 +150,8 @@ pub(crate) const OF_REQUESTS: [Parameter; 4] = [
     },
     Parameter {
         name: "outcome",
-        kind: Kind::Text,
-        description: "Only requests with this outcome, such as `upstream_error`.",
+        kind: Kind::Word(Outcome::TEXTS),
+        description: "Only requests with this outcome.",
     },
     Parameter {
         name: "limit",

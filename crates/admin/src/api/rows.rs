@@ -93,11 +93,12 @@ pub(super) async fn export(admin: &AdminRequest<'_>) -> Answer {
         Some("csv") => (true, "text/csv; charset=utf-8"),
         _ => (false, "application/jsonl"),
     };
+    let (from_ms, to_ms) = parameters.period()?;
     let mut export = Export {
         store: Arc::clone(&admin.accounting()?.store),
         query: RowQuery {
-            from_ms: parameters.time("from"),
-            to_ms: parameters.time("to"),
+            from_ms,
+            to_ms,
             key: parameters.text("key"),
             model: parameters.text("model"),
             ..RowQuery::default()

@@ -88,9 +88,10 @@ pub(super) async fn sums(admin: &AdminRequest<'_>) -> Result<Usage, Failure> {
         Some("day") => Some(Granularity::Day),
         _ => None,
     };
+    let (from_ms, to_ms) = parameters.period()?;
     let query = UsageQuery {
-        from_ms: parameters.time("from"),
-        to_ms: parameters.time("to"),
+        from_ms,
+        to_ms,
         key: parameters.text("key"),
         model: parameters.text("model"),
         by_key: parameters.has("by", "key"),

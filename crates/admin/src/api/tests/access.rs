@@ -132,6 +132,23 @@ async fn paths_methods_and_parameters_that_do_not_exist_are_refused() {
             "per: divides the time from 'from' to 'to' into 525600 intervals, but at most 10000 are accepted",
         ),
         (
+            "usage?from=2027-02-01T00:00:00Z&to=2027-01-01T00:00:00Z",
+            "to",
+            "to: is before 'from'",
+        ),
+        (
+            "usage/rows?from=2027-02-01T00:00:00Z&to=2027-01-01T00:00:00Z",
+            "to",
+            "to: is before 'from'",
+        ),
+        (
+            "requests?outcome=upstream-error",
+            "outcome",
+            "outcome: is 'upstream-error', but must be one of completed, incomplete, refused, shed, upstream_error, \
+             upstream_truncated, internal, timeout, client_gone, slow_reader, shutdown, revoked, lease_lost, \
+             ended_by_operator",
+        ),
+        (
             "audit?limit=0",
             "limit",
             "limit: is \"0\", but must be a number from 1 to 1000",
