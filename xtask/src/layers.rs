@@ -67,7 +67,7 @@ const LAYERS: &[LayerCrate] = &[
 ];
 
 const LISTEN: &str = "admin gateway policy telemetry websocket";
-const ADMIN: &str = "accounting auth catalog chat config console engine field-map gateway images lease messages net policy \
+const ADMIN: &str = "accounting auth catalog chat coding config console engine field-map gateway images lease messages net policy \
                            quota response-store responses sse telemetry translate upstream vendor wire";
 const GATEWAY: &str = "answer auth catalog chat coding config engine fetch field-map images messages net policy quota relay \
                              response-store responses sse telemetry translate upstream vendor wire";

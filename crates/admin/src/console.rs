@@ -92,7 +92,7 @@ impl Console<'_> {
                 let lifetime = LIFETIME.as_secs();
                 self.cookie(&format!("{}; Max-Age={lifetime}", session.expose()))
             }
-            Method::GET => {
+            Method::GET | Method::HEAD => {
                 let expires = self.access.session_of(&head.headers)?;
                 let expires = api::values::Time::seconds(expires);
                 api::json(&SessionView { expires })
@@ -101,7 +101,11 @@ impl Console<'_> {
                 self.access.sign_out(&head.headers);
                 self.cookie("; Max-Age=0")
             }
-            _ => Err(Failure::method(&head.method, SESSION, "GET, POST, DELETE")),
+            _ => Err(Failure::method(
+                &head.method,
+                SESSION,
+                "GET, HEAD, POST, DELETE",
+            )),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HOST, LOCATION, USER_AGENT};
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Empty};
 use hyper::body::{Body, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
@@ -63,11 +63,16 @@ async fn send(
         .headers()
         .get_all(CONTENT_ENCODING)
         .iter()
-        .any(|coding| coding != IDENTITY)
+        .any(|coding| !is_identity(coding))
     {
         return Err(FetchError::Encoding);
     }
     read(response, max_bytes).await.map(Answer::Body)
+}
+
+/// Returns true if a value of `Content-Encoding` names no coding. Case does not matter (RFC 9110 §8.4.1).
+fn is_identity(coding: &HeaderValue) -> bool {
+    coding.is_empty() || coding.as_bytes().eq_ignore_ascii_case(IDENTITY.as_bytes())
 }
 
 /// Builds a request with exactly these headers: no cookie, no credential, no referrer.

@@ -1,10 +1,12 @@
 //! The bodies of requests to the admin API.
 
+use coding::Coding;
 use gateway::exchange::body::ClientBody;
 use gateway::exchange::body::upload::Incoming;
 use gateway::exchange::refusal::Refusal;
 use gateway::state::GatewayState;
-use http::HeaderMap;
+use http::header::CONTENT_ENCODING;
+use http::{HeaderMap, HeaderValue};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::{DeserializeOwned, Error as _};
@@ -20,8 +22,8 @@ pub(crate) async fn read(
     headers: &HeaderMap,
     state: &GatewayState,
 ) -> Result<bytes::Bytes, Failure> {
-    let mut codings = headers.get_all(http::header::CONTENT_ENCODING).iter();
-    if codings.any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+    let codings = headers.get_all(CONTENT_ENCODING).iter();
+    if Coding::of(codings.map(HeaderValue::as_bytes)) != Ok(None) {
         return Err(Refusal::content_encoding("identity").into());
     }
     let share = state.budget.share(SHARE);

@@ -18,6 +18,9 @@ pub(super) fn find<'p>(
         return Err(Failure::no_path(path, &paths()));
     }
     let find = |method: &str| {
+        // The response to HEAD is the one to GET without its content (RFC 9110 §9.3.2), which the
+        // listener leaves out.
+        let method = if method == "HEAD" { "GET" } else { method };
         let mut found = of_path.iter();
         found.find(|(operation, _)| operation.description.method == method)
     };
@@ -42,4 +45,4 @@ fn paths() -> String {
 }
 
 /// The methods of operations, in the order of the header `Allow`.
-const METHODS: [&str; 4] = ["GET", "POST", "PATCH", "DELETE"];
+const METHODS: [&str; 5] = ["GET", "HEAD", "POST", "PATCH", "DELETE"];

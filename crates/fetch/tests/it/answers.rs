@@ -151,6 +151,15 @@ async fn f07_a_packed_body_is_refused() {
     assert_eq!(fetch(twice).await, Err(FetchError::Encoding));
 }
 
+/// Some servers send the header without a coding. Case does not matter (RFC 9110 §8.4.1).
+#[tokio::test]
+async fn a_body_without_a_coding_is_read() {
+    for coding in ["", "Identity"] {
+        let plain = response("200 OK", &[("Content-Encoding", coding)], &png(1, 1));
+        assert_eq!(fetch(plain).await, Ok(Format::Png), "{coding}");
+    }
+}
+
 #[tokio::test]
 async fn non_http_responses_are_rejected() {
     for bytes in [

@@ -94,7 +94,7 @@ async fn paths_methods_and_parameters_that_do_not_exist_are_refused() {
     let put = request(Method::PUT, "/admin/v1/keys").body(whole_client_body(Bytes::new()));
     let response = harness.admin.answer(put.unwrap(), &Arc::default()).await;
     assert_eq!(response.status(), 405);
-    assert_eq!(response.headers()["allow"], "GET, POST");
+    assert_eq!(response.headers()["allow"], "GET, HEAD, POST");
     for (path, param, message) in [
         (
             "keys?revoke=true",
@@ -159,6 +159,48 @@ async fn paths_methods_and_parameters_that_do_not_exist_are_refused() {
         let (_, found, text) = error(&reply);
         assert_eq!(reply.status, 400, "{path}");
         assert_eq!((found, text.as_str()), (json!(param), message), "{path}");
+    }
+}
+
+/// The listener leaves out the content of a response to HEAD.
+#[tokio::test]
+async fn head_is_answered_as_get() {
+    let harness = Harness::new("");
+    for (path, status) in [
+        ("/admin/v1/keys", 200),
+        ("/admin/v1/keys/key_0", 404),
+        ("/admin/v1/keys?revoke=true", 400),
+        ("/admin/v1/live/req_0", 405),
+    ] {
+        let reply = send(&harness, request(Method::HEAD, path)).await;
+        assert_eq!(reply.status, status, "{path}");
+    }
+    let reply = send(&harness, request(Method::HEAD, "/admin/v1/about")).await;
+    assert_eq!(reply.json()["version"], "1.2.3");
+}
+
+/// An empty element of a list is ignored (RFC 9110 §5.6.1.2).
+#[tokio::test]
+async fn only_bodies_without_a_coding_are_read() {
+    let harness = Harness::new("");
+    for (coding, status) in [
+        ("", 201),
+        ("identity, identity", 201),
+        ("gzip", 415),
+        ("br", 415),
+    ] {
+        let body = json!({"name": format!("key-{}", coding.len()), "scopes": ["text"]});
+        let request = request(Method::POST, "/admin/v1/keys")
+            .header(http::header::CONTENT_ENCODING, coding)
+            .body(whole_client_body(body.to_string()));
+        let reply = read(
+            harness
+                .admin
+                .answer(request.unwrap(), &Arc::default())
+                .await,
+        )
+        .await;
+        assert_eq!(reply.status, status, "{coding}");
     }
 }
 

@@ -75,6 +75,7 @@ async fn a_session_is_admitted_until_it_is_ended() {
     };
     assert_eq!(status(Method::GET, "/admin/v1/keys").await, 200);
     assert_eq!(status(Method::GET, "/console/session").await, 200);
+    assert_eq!(status(Method::HEAD, "/console/session").await, 200);
     assert_eq!(status(Method::GET, "/console/keys").await, 200);
     assert_eq!(status(Method::DELETE, "/console/session").await, 204);
     assert_eq!(status(Method::GET, "/admin/v1/keys").await, 401);
