@@ -5,11 +5,10 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use auth::Entry;
-use catalog::{Catalog, Facts, Model};
+use catalog::{Catalog, Facts};
 use quota::PriceEntry;
 use schemars::JsonSchema;
-use serde::de::{DeserializeOwned, Error as _};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
 use crate::cors::Cors;
 use crate::error::ConfigError;
@@ -18,13 +17,13 @@ use crate::key::Key;
 use crate::limits::Limits;
 use crate::mask;
 use crate::metrics::Metrics;
+use crate::model_entry::ModelEntry;
 use crate::quota::{Quota, QuotaRule, rules};
 use crate::responses::Responses;
 use crate::state::State;
 use crate::tls::Tls;
 use crate::traces::Traces;
-use crate::upstream::hedge::Hedge;
-use crate::upstream::{Target, Upstream};
+use crate::upstream::Upstream;
 use crate::websocket::WebSocket;
 
 wire::read_objects!(Config, TextEngineConfig, ImageEngineConfig);
@@ -106,45 +105,6 @@ impl Default for Config {
     }
 }
 
-/// One model: its properties and its targets.
-#[derive(Clone, Debug, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub struct ModelEntry {
-    /// The model as the catalog lists it.
-    #[schemars(flatten)]
-    pub model: Model,
-    /// Its targets. Empty: the embedded engine of its family.
-    #[schemars(default)]
-    pub targets: Vec<Target>,
-    /// The hedging of its requests. Absent: a request is at one target at a time.
-    pub hedge: Option<Hedge>,
-}
-
-/// Written by hand, because serde's `flatten` would accept unknown keys.
-impl<'de> Deserialize<'de> for ModelEntry {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let mut settings = toml::Table::deserialize(from)?;
-        let targets: Option<Vec<Target>> =
-            taken(&mut settings, "targets").map_err(D::Error::custom)?;
-        let hedge = taken(&mut settings, "hedge").map_err(D::Error::custom)?;
-        let model = settings.try_into().map_err(D::Error::custom)?;
-        Ok(Self {
-            targets: targets.unwrap_or_default(),
-            hedge,
-            model,
-        })
-    }
-}
-
-/// Removes a setting from a table, and reads it.
-fn taken<T: DeserializeOwned>(
-    settings: &mut toml::Table,
-    name: &str,
-) -> Result<Option<T>, toml::de::Error> {
-    let value = settings.remove(name);
-    value.map(toml::Value::try_into).transpose()
-}
-
 /// The embedded text engine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
@@ -186,8 +146,7 @@ impl Config {
     /// # Errors
     /// Returns all problems of the text.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
-        let mut config: Self = toml::from_str(text)
-            .map_err(|error| ConfigError::one(mask::toml_error(text, &error)))?;
+        let mut config = read(text)?;
         let mut problems = config.limits.problems();
         for upstream in &mut config.upstreams {
             if let Err(problem) = upstream.complete() {
@@ -275,6 +234,16 @@ impl Config {
     }
 }
 
+/// Reads the settings of a file. An error names the setting, such as `keys[1].scopes`.
+fn read(text: &str) -> Result<Config, ConfigError> {
+    let refuse = |error: &toml::de::Error, setting: &str| {
+        ConfigError::one(mask::toml_error(text, error, setting))
+    };
+    let file = toml::Deserializer::parse(text).map_err(|error| refuse(&error, "."))?;
+    serde_path_to_error::deserialize(file)
+        .map_err(|error| refuse(error.inner(), &error.path().to_string()))
+}
+
 /// The client address of a gateway without a file.
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 /// The admin address of a gateway without a file.
@@ -312,8 +281,14 @@ mod tests {
     #[test]
     fn unknown_and_impossible_facts_are_refused() {
         for (facts, expected) in [
-            ("max_input_tokens = 0", "nonzero"),
-            ("max_tokens = 1", "unknown field `max_tokens`"),
+            (
+                "max_input_tokens = 0",
+                "facts.m.max_input_tokens: invalid value: integer `0`, expected an integer above 0",
+            ),
+            (
+                "max_tokens = 1",
+                "facts.m.max_tokens: unknown field `max_tokens`",
+            ),
             ("capabilities = [\"magic\"]", "unknown variant `magic`"),
         ] {
             let error = Config::parse(&format!("[facts.m]\n{facts}")).unwrap_err();

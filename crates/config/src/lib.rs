@@ -55,6 +55,9 @@ pub mod traces;
 // `[metrics]`.
 pub mod metrics;
 
+// `[[models]]`.
+mod model_entry;
+
 // The whole file.
 mod file;
 
@@ -79,8 +82,9 @@ pub mod price_import;
 pub use crate::cors::Cors;
 pub use crate::error::ConfigError;
 pub use crate::fetch::Fetch;
-pub use crate::file::{Config, DEFAULT_ADMIN, ImageEngineConfig, ModelEntry, TextEngineConfig};
+pub use crate::file::{Config, DEFAULT_ADMIN, ImageEngineConfig, TextEngineConfig};
 pub use crate::limits::Limits;
+pub use crate::model_entry::ModelEntry;
 pub use crate::responses::Responses;
 pub use crate::tls::Tls;
 pub use crate::units::bytes;

@@ -1,9 +1,9 @@
 //! Keeps keys and passwords out of the messages about a configuration, which go to the log.
 
-/// Returns the error of the parser, which quotes the line at fault. The texts of that line are left out
-/// if the setting can be secret.
-pub(crate) fn toml_error(text: &str, error: &toml::de::Error) -> String {
-    let message = error.to_string();
+/// Returns the error of the parser, which quotes the line at fault, with the path of the setting. The
+/// texts of that line are left out if the setting can be secret.
+pub(crate) fn toml_error(text: &str, error: &toml::de::Error, setting: &str) -> String {
+    let message = with_setting(error, setting);
     let span = error.span().unwrap_or_default();
     let (Some(before), Some(after)) = (text.get(..span.start), text.get(span.end..)) else {
         return message;
@@ -19,6 +19,26 @@ pub(crate) fn toml_error(text: &str, error: &toml::de::Error) -> String {
         true => without_texts(message, lines),
         false => message,
     }
+}
+
+/// Puts the path of the setting before the message of an error, behind the line that it quotes. The path
+/// `.` is the file as a whole.
+fn with_setting(error: &toml::de::Error, setting: &str) -> String {
+    let shown = error.to_string();
+    let quoted = shown.trim_end().strip_suffix(error.message());
+    match quoted.filter(|_| setting != ".") {
+        Some(quoted) => format!("{quoted}{setting}: {}", in_words_of_toml(error.message())),
+        None => shown,
+    }
+}
+
+/// Replaces the names that Rust has for types in a message of serde.
+fn in_words_of_toml(message: &str) -> String {
+    let is_of_type = message.starts_with("invalid type") || message.starts_with("invalid value");
+    let names = NAMES_OF_TYPES.iter().filter(|_| is_of_type);
+    names.fold(message.to_owned(), |message, (rust, toml)| {
+        message.replace(rust, toml)
+    })
 }
 
 /// Leaves out each text that is quoted in some lines of the file. A text without an end reaches to the
@@ -65,6 +85,18 @@ const SECRET: [&str; 8] = [
     "key=",
     "limits =",
 ];
+/// Types in messages of serde, and their names in TOML.
+const NAMES_OF_TYPES: [(&str, &str); 9] = [
+    ("type: map", "type: table"),
+    ("type: sequence", "type: array"),
+    ("expected a map", "expected a table"),
+    ("expected an object", "expected a table"),
+    ("expected a sequence", "expected an array"),
+    ("expected a nonzero u64", "expected an integer above 0"),
+    ("expected u32", "expected an integer of 0 or more"),
+    ("expected u64", "expected an integer of 0 or more"),
+    ("expected usize", "expected an integer of 0 or more"),
+];
 
 #[cfg(test)]
 mod tests {
@@ -98,6 +130,60 @@ mod tests {
     fn errors_of_the_parser_quote_other_settings() {
         let error = error("[limits]\nconcurrency = \"many\"\n");
         assert!(error.contains("2 | concurrency = \"many\""), "{error}");
+    }
+
+    #[test]
+    fn errors_of_the_parser_name_the_setting_and_the_types_of_toml() {
+        for (settings, line, message) in [
+            (
+                "[limits]\nconcurrency = \"many\"",
+                2,
+                "limits.concurrency: invalid type: string \"many\", expected an integer of 0 or more",
+            ),
+            (
+                "[limits]\nconcurrency = -1",
+                2,
+                "limits.concurrency: invalid value: integer `-1`, expected an integer of 0 or more",
+            ),
+            (
+                "[[keys]]\nname = \"a\"\nhash = \"b\"\nscopes = []\n[[keys]]\nname = \"b\"\n",
+                5,
+                "keys[1]: missing field `hash`",
+            ),
+            (
+                "[[keys]]\nname = \"a\"\nhash = \"b\"\nscopes = \"text\"",
+                4,
+                "keys[0].scopes: invalid type: string \"text\", expected an array",
+            ),
+            (
+                "[[upstreams]]\nname = \"a\"\n[[upstreams]]\nname = \"b\"\nbase_urls = \"\"",
+                5,
+                "upstreams[1].base_urls: unknown field `base_urls`, expected one of ",
+            ),
+            (
+                "[[prices]]\nmodel = \"a\"\ninput = \"1\"\noutput = \"1\"\n[[prices]]\nmodel = \"b\"\ninput = 1",
+                7,
+                "prices[1]",
+            ),
+            (
+                "listen = \"127.0.0.1:80\"",
+                1,
+                "listen: invalid type: string \"127.0.0.1:80\", expected an array",
+            ),
+            (
+                "limits = []",
+                1,
+                "limits: invalid type: array, expected a table",
+            ),
+        ] {
+            let error = error(settings);
+            let place = format!("TOML parse error at line {line}, column ");
+            assert!(error.starts_with(&place), "{error}");
+            assert!(
+                error.lines().last().unwrap().starts_with(message),
+                "{error}"
+            );
+        }
     }
 
     #[test]

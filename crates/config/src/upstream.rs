@@ -72,7 +72,7 @@ pub struct Upstream {
     #[schemars(extend("examples" = [["openai-processing-ms"]]))]
     pass_headers: Vec<String>,
     /// Its deviations from the protocol, besides the deviations of its preset.
-    #[serde(default, rename = "quirks")]
+    #[serde(default, rename = "quirks", deserialize_with = "quirks::table")]
     #[schemars(with = "Quirks")]
     quirk_words: Table,
     /// The same, parsed.

@@ -36,7 +36,7 @@ impl<'de> Deserialize<'de> for Auth {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let refuse = |found: &str| {
             D::Error::custom(format!(
-                "auth: {found}; \"bearer\", \"x-api-key\" and {{ header = \"api-key\" }} are accepted"
+                "{found}; \"bearer\", \"x-api-key\" and {{ header = \"api-key\" }} are accepted"
             ))
         };
         match Found::deserialize(from) {

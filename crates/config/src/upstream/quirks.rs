@@ -1,16 +1,44 @@
 //! The deviations of an upstream from its protocol, in the configuration.
 
 use http::HeaderName;
+use schemars::schema_for;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use toml::{Table, Value};
 use translate::quirks::Quirks;
 
 use super::headers;
 
+/// Reads the table of quirks. The error for another value, such as a list of words, says which words there
+/// are and how they are written.
+pub(crate) fn table<'de, D: Deserializer<'de>>(from: D) -> Result<Table, D::Error> {
+    match Value::deserialize(from)? {
+        Value::Table(table) => Ok(table),
+        found => Err(D::Error::custom(format!(
+            "is {found}, but must be a table such as {{ no_stream_options = true }}, with some of {}",
+            words()
+        ))),
+    }
+}
+
+/// The names of all quirks.
+fn words() -> String {
+    let schema = schema_for!(Quirks);
+    let quirks = schema.get("properties").and_then(|all| all.as_object());
+    let names: Vec<_> = quirks
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name.as_str())
+        .collect();
+    names.join(", ")
+}
+
 /// Parses the quirks of an upstream.
 pub(crate) fn parse(found: &Table) -> Result<Quirks, String> {
-    let quirks: Quirks = Value::Table(found.clone())
-        .try_into()
-        .map_err(|error: toml::de::Error| format!("quirks: {}", error.message()))?;
+    let read = serde_path_to_error::deserialize(Value::Table(found.clone()));
+    let quirks: Quirks = read.map_err(|error: serde_path_to_error::Error<toml::de::Error>| {
+        format!("quirks: {}: {}", error.path(), error.inner().message())
+    })?;
     for name in &quirks.drop_members {
         if NEEDED.contains(&name.as_str()) {
             return Err(format!(

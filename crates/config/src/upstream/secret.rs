@@ -48,7 +48,7 @@ impl TryFrom<Source> for Secret {
     fn try_from(found: Source) -> Result<Self, String> {
         let refresh = found.refresh;
         if refresh.is_some() && found.command.is_none() {
-            return Err("api_key: 'refresh' is only allowed with 'command'".to_owned());
+            return Err("'refresh' is only allowed with 'command'".to_owned());
         }
         match (found.env, found.file, found.command) {
             (Some(name), None, None) => Ok(Self::Env(name)),
@@ -59,13 +59,11 @@ impl TryFrom<Source> for Secret {
                 }
                 let refresh = refresh.unwrap_or(REFRESH);
                 if !(MIN_REFRESH..=MAX_REFRESH).contains(&refresh) {
-                    return Err(format!(
-                        "api_key: 'refresh' is {refresh:?}; 1s to 24h is accepted"
-                    ));
+                    return Err(format!("'refresh' is {refresh:?}; 1s to 24h is accepted"));
                 }
                 Ok(Self::Command { command, refresh })
             }
-            _ => Err("api_key: one of 'env', 'file' and 'command' is needed".to_owned()),
+            _ => Err("one of 'env', 'file' and 'command' is needed".to_owned()),
         }
     }
 }
@@ -150,7 +148,7 @@ fn is_variable(name: &str) -> bool {
 }
 
 const NO_PROGRAM: &str =
-    "api_key: 'command' names no program; a list such as [\"az\", \"account\"] is accepted";
+    "'command' names no program; a list such as [\"az\", \"account\"] is accepted";
 /// The default interval: access tokens of Azure and Google are valid for an hour.
 const REFRESH: Duration = Duration::from_secs(45 * 60);
 const MIN_REFRESH: Duration = Duration::from_secs(1);

@@ -32,27 +32,27 @@ fn the_source_of_a_key_is_one_of_three() {
     for (settings, problem) in [
         (
             "api_key = {}",
-            "api_key: one of 'env', 'file' and 'command' is needed",
+            "upstreams[0].api_key: one of 'env', 'file' and 'command' is needed",
         ),
         (
             "api_key = { env = \"A\", file = \"b\" }",
-            "api_key: one of 'env', 'file' and 'command' is needed",
+            "upstreams[0].api_key: one of 'env', 'file' and 'command' is needed",
         ),
         (
             "api_key = { env = \"A\", refresh = \"5m\" }",
-            "api_key: 'refresh' is only allowed with 'command'",
+            "upstreams[0].api_key: 'refresh' is only allowed with 'command'",
         ),
         (
             "api_key = { command = [] }",
-            "api_key: 'command' names no program; a list such as [\"az\", \"account\"] is accepted",
+            "upstreams[0].api_key: 'command' names no program; a list such as [\"az\", \"account\"] is accepted",
         ),
         (
             "api_key = { command = [\"cat\"], refresh = \"10ms\" }",
-            "api_key: 'refresh' is 10ms; 1s to 24h is accepted",
+            "upstreams[0].api_key: 'refresh' is 10ms; 1s to 24h is accepted",
         ),
         (
             "api_key = { vault = \"x\" }",
-            "unknown field `vault`, expected one of `env`, `file`, `command`, `refresh`",
+            "upstreams[0].api_key.vault: unknown field `vault`, expected one of `env`, `file`, `command`, `refresh`",
         ),
         (
             "api_key = { command = [\"false\"] }",
@@ -94,19 +94,19 @@ fn the_header_of_the_key_is_checked() {
     for (settings, problem) in [
         (
             "auth = \"basic\"",
-            "auth: 'basic' is not known; \"bearer\", \"x-api-key\" and { header = \"api-key\" } are accepted",
+            "upstreams[0].auth: 'basic' is not known; \"bearer\", \"x-api-key\" and { header = \"api-key\" } are accepted",
         ),
         (
             "auth = { header = \"a b\" }",
-            "auth: 'a b' is not the name of a header; \"bearer\", \"x-api-key\" and { header = \"api-key\" } are accepted",
+            "upstreams[0].auth: 'a b' is not the name of a header; \"bearer\", \"x-api-key\" and { header = \"api-key\" } are accepted",
         ),
         (
             "auth = 7",
-            "auth: neither a word nor a table with only `header`; \"bearer\", \"x-api-key\" and { header = \"api-key\" } are accepted",
+            "upstreams[0].auth: neither a word nor a table with only `header`; \"bearer\", \"x-api-key\" and { header = \"api-key\" } are accepted",
         ),
         (
             "auth = { header = \"api-key\", prefix = \"Key\" }",
-            "auth: neither a word nor a table with only `header`; \"bearer\", \"x-api-key\" and { header = \"api-key\" } are accepted",
+            "upstreams[0].auth: neither a word nor a table with only `header`; \"bearer\", \"x-api-key\" and { header = \"api-key\" } are accepted",
         ),
         (
             "auth = { header = \"host\" }",
@@ -273,19 +273,23 @@ fn quirks_are_checked() {
     for (settings, problem) in [
         (
             "quirks = { colour = true }",
-            "upstream 'u': quirks: unknown field `colour`, expected one of `no_stream_options`, `max_tokens_name`, `system_not_developer`, `drop_members`, `echo_reasoning`, `unsigned_thinking`, `tool_ids`, `no_parallel_tools`, `thinking`, `affinity_header`, `path_prefix`, `key_header`, `no_instructions_with_previous`",
+            "upstream 'u': quirks: colour: unknown field `colour`, expected one of `no_stream_options`, `max_tokens_name`, `system_not_developer`, `drop_members`, `echo_reasoning`, `unsigned_thinking`, `tool_ids`, `no_parallel_tools`, `thinking`, `affinity_header`, `path_prefix`, `key_header`, `no_instructions_with_previous`",
         ),
         (
             "quirks = { max_tokens_name = \"limit\" }",
-            "upstream 'u': quirks: unknown variant `limit`, expected `max_tokens` or `max_completion_tokens`",
+            "upstream 'u': quirks: max_tokens_name: unknown variant `limit`, expected `max_tokens` or `max_completion_tokens`",
         ),
         (
             "quirks = { tool_ids = \"short\" }",
-            "upstream 'u': quirks: unknown variant `short`, expected one of `any`, `plain`, `alnum9`",
+            "upstream 'u': quirks: tool_ids: unknown variant `short`, expected one of `any`, `plain`, `alnum9`",
         ),
         (
             "quirks = { thinking = { \"claude-*\" = \"hard\" } }",
-            "upstream 'u': quirks: unknown variant `hard`, expected one of `adaptive`, `budget`, `off`",
+            "upstream 'u': quirks: thinking.claude-*: unknown variant `hard`, expected one of `adaptive`, `budget`, `off`",
+        ),
+        (
+            "quirks = [\"no_stream_option\"]",
+            "upstreams[0].quirks: is [\"no_stream_option\"], but must be a table such as { no_stream_options = true }, with some of no_stream_options, max_tokens_name, system_not_developer, drop_members, echo_reasoning, unsigned_thinking, tool_ids, no_parallel_tools, thinking, affinity_header, path_prefix, key_header, no_instructions_with_previous",
         ),
         (
             "quirks = { drop_members = [\"store\", \"model\"] }",
