@@ -305,9 +305,9 @@ impl Upstream {
         options.headers = headers.unwrap_or_default();
         options.pass_headers = pass_headers.unwrap_or_default();
         options.proxy = proxy.flatten();
-        options.connect = self.connect_timeout;
-        options.head = self.head_timeout;
-        options.idle = self.event_idle;
+        options.connect_timeout = self.connect_timeout;
+        options.head_timeout = self.head_timeout;
+        options.event_idle = self.event_idle;
         options.websocket = self.websocket;
         options.no_instructions_with_previous = self.quirks.no_instructions_with_previous;
         options.roots = roots;

@@ -7,7 +7,7 @@ use config::collector::Collector as Settings;
 use http::{HeaderMap, HeaderValue, Method};
 use prost::Message as _;
 use tokio::time::{Instant, timeout};
-use upstream::{Effort, Network, Outgoing, Upstream};
+use upstream::{Effort, Network, OptionsError, Outgoing, Upstream};
 
 use crate::messages::{
     Copied, ExportResponse, InstrumentationScope, KeyValue, PartialSuccess, Resource,
@@ -33,7 +33,8 @@ impl Collector {
         let upstream = Upstream::with_network(network, settings.options()?);
         let signal = settings.section;
         Ok(Self {
-            upstream: upstream.map_err(|error| vec![format!("{signal}.{error}")])?,
+            upstream: upstream
+                .map_err(|error| vec![format!("{signal}: {}", of_endpoint(error))])?,
             signal,
             timeout: settings.timeout,
             is_failing: false,
@@ -98,6 +99,16 @@ impl Collector {
     }
 }
 
+/// Returns the error of the options with the name that the URL of a collector has in the configuration.
+fn of_endpoint(error: OptionsError) -> OptionsError {
+    match error {
+        OptionsError::Scheme(_, found) => OptionsError::Scheme(ENDPOINT, found),
+        OptionsError::Part(_, found) => OptionsError::Part(ENDPOINT, found),
+        OptionsError::Host(_) => OptionsError::Host(ENDPOINT),
+        other => other,
+    }
+}
+
 /// Reads the response to an export that was accepted.
 fn accepted(body: Bytes) -> Result<PartialSuccess, String> {
     let response = ExportResponse::decode(body)
@@ -126,5 +137,7 @@ pub(crate) fn scope() -> InstrumentationScope {
 }
 
 const SERVICE: &str = "sluicegate";
+/// The setting that has the URL of a collector.
+const ENDPOINT: &str = "endpoint";
 /// The maximum size of a response, in bytes.
 const MAX_RESPONSE: usize = 64 << 10;

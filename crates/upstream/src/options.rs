@@ -32,12 +32,12 @@ pub struct Options {
     /// The proxy that connects to the hosts.
     pub proxy: Option<Proxy>,
     /// The connect timeout: DNS lookup, TCP, the proxy and TLS.
-    pub connect: Duration,
+    pub connect_timeout: Duration,
     /// The timeout for sending a request for a stream and receiving the head of the response. Other
     /// requests only have a deadline, because their head arrives with the last token.
-    pub head: Duration,
+    pub head_timeout: Duration,
     /// The timeout between two chunks of a response body, or two events or comments of a stream.
-    pub idle: Duration,
+    pub event_idle: Duration,
     /// True if streams of Responses go over a WebSocket when the connection of their client can keep
     /// one.
     pub websocket: bool,
@@ -61,9 +61,9 @@ impl Options {
             headers: HeaderMap::new(),
             pass_headers: Vec::new(),
             proxy: None,
-            connect: Duration::from_secs(5),
-            head: Duration::from_secs(120),
-            idle: Duration::from_secs(300),
+            connect_timeout: Duration::from_secs(5),
+            head_timeout: Duration::from_secs(120),
+            event_idle: Duration::from_secs(300),
             websocket: false,
             no_instructions_with_previous: false,
             breaker: breaker::Options::default(),
@@ -75,9 +75,9 @@ impl Options {
     /// are parsed.
     pub(crate) fn check(&self) -> Result<(), OptionsError> {
         let times = [
-            ("connect", self.connect),
-            ("head", self.head),
-            ("idle", self.idle),
+            ("connect_timeout", self.connect_timeout),
+            ("head_timeout", self.head_timeout),
+            ("event_idle", self.event_idle),
             ("breaker.window", self.breaker.window),
             ("breaker.open", self.breaker.open),
         ];

@@ -60,6 +60,6 @@ pub enum OptionsError {
     Credential,
     /// The CA certificates cannot be parsed or are absent. The operator is at fault, and has
     /// to provide certificates in PEM.
-    #[error("`roots` has {0}; certificates in PEM are accepted.")]
+    #[error("`ca_file` has {0}; certificates in PEM are accepted.")]
     Roots(&'static str),
 }

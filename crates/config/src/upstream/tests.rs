@@ -359,7 +359,7 @@ fn silence_and_long_streams_have_time_by_default() {
     )
     .unwrap();
     let options = config.upstreams[0].options(Ok(None)).unwrap();
-    assert_eq!(options.idle, Duration::from_secs(300));
+    assert_eq!(options.event_idle, Duration::from_secs(300));
     assert_eq!(config.limits.stream_timeout, Duration::from_secs(3600));
 }
 

@@ -268,3 +268,25 @@ fn each_section_reports_its_problems() {
         [format!("traces.{missing}"), format!("metrics.{missing}")]
     );
 }
+
+#[test]
+fn the_url_of_a_collector_has_the_name_of_its_setting() {
+    for (endpoint, problem) in [
+        (
+            "ftp://collector",
+            "traces: `endpoint` has the scheme `ftp`; `http` and `https` are accepted.",
+        ),
+        (
+            "http://me:secret@collector",
+            "traces: `endpoint` has a user or password; it must not have one.",
+        ),
+        (
+            "http://collector/#a",
+            "traces: `endpoint` has a fragment; it must not have one.",
+        ),
+    ] {
+        let config = Config::parse(&format!("[traces]\nendpoint = \"{endpoint}\"\n")).unwrap();
+        let made = Exporters::new(&config, &Network::default(), "1.2.3");
+        assert_eq!(made.err().unwrap(), [problem]);
+    }
+}

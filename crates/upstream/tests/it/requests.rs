@@ -309,12 +309,12 @@ fn invalid_options_are_reported_by_name() {
     };
     assert_eq!(error(fallback).as_deref(), Some(fragment));
     let zero = Options {
-        head: Duration::ZERO,
+        head_timeout: Duration::ZERO,
         ..options()
     };
     assert_eq!(
         error(zero).as_deref(),
-        Some("`head` is 0ns; a time above 0 and of a day at most is accepted.")
+        Some("`head_timeout` is 0ns; a time above 0 and of a day at most is accepted.")
     );
     let mut endless = options();
     endless.breaker.open = Duration::MAX;
@@ -368,7 +368,7 @@ fn invalid_options_are_reported_by_name() {
     };
     assert_eq!(
         error(roots).as_deref(),
-        Some("`roots` has no certificate; certificates in PEM are accepted.")
+        Some("`ca_file` has no certificate; certificates in PEM are accepted.")
     );
     for key in ["", "a b", "ab\r\nx: y", "ä"] {
         assert_eq!(
