@@ -7,6 +7,7 @@ use std::time::Duration;
 use upstream::{Credential, Options};
 use url::Url;
 
+use crate::mask;
 use crate::upstream::auth::Auth;
 use crate::upstream::secret::Secret;
 use crate::upstream::{headers, noted, read};
@@ -120,7 +121,8 @@ impl Collector<'_> {
     pub fn describe(&self) -> String {
         let none = || "without a key".to_owned();
         let key = self.api_key.map_or_else(none, Secret::describe);
-        format!("{}, {key}", self.endpoint.unwrap_or_default())
+        let endpoint = mask::line(self.endpoint.unwrap_or_default());
+        format!("{endpoint}, {key}")
     }
 
     pub(crate) fn problems(&self) -> Vec<String> {

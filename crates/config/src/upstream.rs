@@ -28,6 +28,7 @@ use url::Url;
 use self::auth::Auth;
 use self::preset::Preset;
 use self::secret::Secret;
+use crate::mask;
 use crate::units::Time;
 
 wire::read_objects!(Upstream, Target);
@@ -371,13 +372,14 @@ impl Upstream {
         let fallback = self
             .fallback_base_url
             .as_ref()
-            .map(|url| format!(", then {url}"))
+            .map(|url| format!(", then {}", mask::line(url)))
             .unwrap_or_default();
         let websocket = match self.websocket {
             true => ", over WebSocket for clients that use it",
             false => "",
         };
-        format!("{}{fallback}, {key}{websocket}", self.base_url)
+        let base_url = mask::line(&self.base_url);
+        format!("{base_url}{fallback}, {key}{websocket}")
     }
 
     /// Reads its key. A command is run, which blocks.
@@ -425,7 +427,7 @@ impl Upstream {
         let api_key = self.api_key.as_ref().map(Secret::to_toml);
         lines(
             self.protocol(),
-            &self.base_url,
+            &mask::line(&self.base_url),
             api_key,
             &self.auth(),
             &self.quirk_words,
