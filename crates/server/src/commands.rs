@@ -252,6 +252,7 @@ impl Source {
 
 fn check(source: &Source, ask: bool, models: &[String]) -> Result<(), ConfigError> {
     let config = source.load()?;
+    log::filter().map_err(ConfigError::one)?;
     let certificates = certificates::report(&config)?;
     let mut stores = Stores::default();
     block_on(async {
@@ -279,7 +280,9 @@ fn check(source: &Source, ask: bool, models: &[String]) -> Result<(), ConfigErro
 }
 
 fn serve(config: Config, file: Option<PathBuf>) -> Result<(), ConfigError> {
-    let log = log::start().map_err(|error| ConfigError::one(format!("cannot start: {error}")))?;
+    let filter = log::filter().map_err(ConfigError::one)?;
+    let log = log::start(filter);
+    let log = log.map_err(|error| ConfigError::one(format!("cannot start: {error}")))?;
     let served = block_on(start::run(config, file));
     drop(log);
     served
