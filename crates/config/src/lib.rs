@@ -61,6 +61,9 @@ mod model_entry;
 // The whole file.
 mod file;
 
+// The addresses of the listeners.
+mod listeners;
+
 // `sluicegate config schema`.
 pub mod schema;
 

@@ -177,6 +177,7 @@ fn run(command: Command) -> Result<(), ConfigError> {
                 config.listen = listen;
             }
             config.admin = admin.or(config.admin);
+            config.check_addresses()?;
             serve(config, source.config)
         }
         Command::Check { source, ask, model } => check(&source, ask, &model),
@@ -252,6 +253,7 @@ impl Source {
 
 fn check(source: &Source, ask: bool, models: &[String]) -> Result<(), ConfigError> {
     let config = source.load()?;
+    config.check_addresses()?;
     log::filter().map_err(ConfigError::one)?;
     let certificates = certificates::report(&config)?;
     let mut stores = Stores::default();
