@@ -2,7 +2,7 @@
 
 use auth::{Entry, KeyHash, Pattern, Scope, Scopes};
 use jiff::Timestamp;
-use jiff::civil::Date;
+use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -73,19 +73,88 @@ impl Key {
 
 /// Parses an expiry to the Unix second from which the key is refused: the end of a day in UTC, or a
 /// point in time.
+///
+/// # Errors
+/// Returns the problem of the setting `expires`.
 pub fn expiry(text: &str) -> Result<i64, String> {
-    if let Ok(at) = text.parse::<Timestamp>() {
-        return Ok(at.as_second());
+    let end = end_of_day(text).or_else(|| point_in_time(text));
+    let found = wire::truncate_for_error(text);
+    match end {
+        Some(end) if end < Timestamp::UNIX_EPOCH => {
+            Err(format!("expires: '{found}' is before 1970"))
+        }
+        Some(end) => Ok(end.as_second()),
+        None => Err(format!(
+            "expires: '{found}' is neither a date such as 2027-01-31 nor a time such as 2027-01-31T12:00:00Z"
+        )),
     }
-    let next_day = text
-        .parse::<Date>()
-        .and_then(Date::tomorrow)
-        .and_then(|day| day.to_zoned(TimeZone::UTC));
-    next_day.map(|day| day.timestamp().as_second()).map_err(|_| {
-        format!("expires: '{text}' is neither a date such as 2027-01-31 nor a time such as 2027-01-31T12:00:00Z")
-    })
+}
+
+/// Returns the end of a day, or the last timestamp if that is later than each timestamp of jiff.
+fn end_of_day(text: &str) -> Option<Timestamp> {
+    // A date is parsed in this form only, because a time without an offset would be read as a date too.
+    let day = Date::strptime("%Y-%m-%d", text).ok()?;
+    let end = day.tomorrow().and_then(|next| next.to_zoned(TimeZone::UTC));
+    let end = end.map(|end| end.timestamp());
+    end.ok().or((day.year() > 0).then_some(Timestamp::MAX))
+}
+
+/// Returns a point in time, or the last timestamp for the hours of the year 9999 that jiff does not have.
+fn point_in_time(text: &str) -> Option<Timestamp> {
+    let last = || {
+        let at: DateTime = text.strip_suffix('Z')?.parse().ok()?;
+        (at.year() == 9999).then_some(Timestamp::MAX)
+    };
+    text.parse().ok().or_else(last)
 }
 
 /// The hash of a key that nobody has, as an example.
 pub(crate) const HASH: &str =
     "sha256:0000000000000000000000000000000000000000000000000000000000000000";
+
+#[cfg(test)]
+mod tests {
+    use super::expiry;
+
+    /// The Unix seconds come from `date -u -d TIME +%s`.
+    #[test]
+    fn expiries_are_ends_of_days_and_points_in_time() {
+        for (text, second) in [
+            ("2027-01-31", 1_801_440_000),
+            ("2027-01-31T12:00:00Z", 1_801_396_800),
+            ("2027-01-31T12:00:00+02:00", 1_801_389_600),
+            ("1970-01-01", 86_400),
+            // The last second before a leap second that the clock of the system does not have.
+            ("2016-12-31T23:59:60Z", 1_483_228_799),
+            // The last timestamp of jiff is 9999-12-30T22:00:00Z.
+            ("9999-12-29", 253_402_128_000),
+            ("9999-12-30", 253_402_207_200),
+            ("9999-12-31", 253_402_207_200),
+            ("9999-12-31T23:59:59Z", 253_402_207_200),
+        ] {
+            assert_eq!(expiry(text), Ok(second), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        for text in ["0000-01-01", "0001-01-01T00:00:00Z", "1969-12-30"] {
+            let expected = Err(format!("expires: '{text}' is before 1970"));
+            assert_eq!(expiry(text), expected);
+        }
+        for text in [
+            "soon",
+            "2027-02-29",
+            "2027-01-31T12:00:00",
+            "2027-01-31 12:00",
+            "10000-01-01",
+            "2027-12-31T24:00:00Z",
+            "",
+        ] {
+            let expected = Err(format!(
+                "expires: '{text}' is neither a date such as 2027-01-31 nor a time such as 2027-01-31T12:00:00Z"
+            ));
+            assert_eq!(expiry(text), expected);
+        }
+    }
+}

@@ -176,8 +176,11 @@ fn resolve_expiry(text: &str) -> Result<String, ConfigError> {
         .to_zoned(jiff::tz::TimeZone::UTC);
     match now.checked_add(span) {
         Ok(end) if end > now => Ok(end.timestamp().to_string()),
-        _ => Err(ConfigError::one(format!(
+        Ok(_) => Err(ConfigError::one(format!(
             "expires: '{text}' is not in the future"
+        ))),
+        Err(_) => Err(ConfigError::one(format!(
+            "expires: '{text}' ends after the year 9999; a key without 'expires' does not expire"
         ))),
     }
 }
@@ -187,6 +190,21 @@ mod tests {
     use config::pass_through;
 
     use super::*;
+
+    #[test]
+    fn spans_of_an_expiry_end_in_the_future_and_before_the_year_10000() {
+        assert!(expiry("90d").is_ok());
+        for (text, problem) in [
+            ("-1d", "expires: '-1d' is not in the future"),
+            ("0s", "expires: '0s' is not in the future"),
+            (
+                "9000y",
+                "expires: '9000y' ends after the year 9999; a key without 'expires' does not expire",
+            ),
+        ] {
+            assert_eq!(expiry(text), Err(problem.to_owned()));
+        }
+    }
 
     #[test]
     fn a_key_is_generated_for_each_scope_that_is_served() {
