@@ -80,6 +80,21 @@ macro_rules! export_settings {
         }
 
         impl $name {
+            /// Returns the names of the settings that do not have their defaults.
+            pub(crate) fn changed(&self) -> Vec<&'static str> {
+                let default = Self::default();
+                let settings = [
+                    ("api_key", self.api_key != default.api_key),
+                    ("auth", self.auth != default.auth),
+                    ("headers", self.headers != default.headers),
+                    ("ca_file", self.ca_file != default.ca_file),
+                    ("timeout", self.timeout != default.timeout),
+                    $((stringify!($own), self.$own != default.$own),)*
+                ];
+                let changed = settings.into_iter().filter(|(_, is_changed)| *is_changed);
+                changed.map(|(name, _)| name).collect()
+            }
+
             /// The collector.
             pub fn collector(&self) -> Collector<'_> {
                 Collector {
@@ -125,8 +140,13 @@ impl Collector<'_> {
         format!("{endpoint}, {key}")
     }
 
-    pub(crate) fn problems(&self) -> Vec<String> {
+    /// Returns the problems of a section in which the settings of these names do not have their defaults.
+    pub(crate) fn problems(&self, changed: &[&str]) -> Vec<String> {
         let mut problems = Vec::new();
+        if self.endpoint.is_none() {
+            let needs = |name| format!("{name}: needs {}.endpoint", self.section);
+            problems.extend(changed.iter().map(needs));
+        }
         if self.timeout.is_zero() {
             problems.push("timeout: must be more than 0s".to_owned());
         }

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use ::fetch::target::Target;
 use bytesize::ByteSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -58,6 +59,12 @@ impl Default for Fetch {
     }
 }
 
+/// Returns true for the host of a URL that can be fetched. Hosts are compared as text.
+fn is_host(text: &str) -> bool {
+    let url = Target::parse(&format!("https://{text}/"));
+    url.is_ok_and(|url| url.host() == text.to_ascii_lowercase())
+}
+
 impl Fetch {
     /// Converts it to the options of the fetcher. `listeners` are the gateway's own addresses,
     /// which are never fetched from.
@@ -85,6 +92,11 @@ impl Fetch {
         if self.mode != Mode::AllowList && !self.hosts.is_empty() {
             problems.push("fetch.hosts: only allowed with mode \"allow_list\"".to_owned());
         }
+        for host in self.hosts.iter().filter(|host| !is_host(host)) {
+            problems.push(format!(
+                "fetch.hosts: has '{host}', but must have names of public hosts, without a scheme, a port or a path, such as 'img.example.com'"
+            ));
+        }
         for (name, value) in [
             ("fetch.at_once", self.at_once),
             ("fetch.at_once_per_key", self.at_once_per_key),
@@ -96,5 +108,37 @@ impl Fetch {
             }
         }
         problems
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Config;
+
+    fn problems(settings: &str) -> String {
+        let parsed = Config::parse(&format!("[fetch]\nmode = \"allow_list\"\n{settings}\n"));
+        parsed.map_or_else(|error| error.to_string(), |_| String::new())
+    }
+
+    #[test]
+    fn hosts_are_names_as_they_are_compared() {
+        assert_eq!(
+            problems("hosts = [\"img.example.com\", \"IMG2.example.com\"]"),
+            ""
+        );
+        for host in [
+            "https://img.example.com",
+            "img.example.com/cats",
+            "img.example.com:443",
+            "*.example.com",
+            "bücher.example",
+            "192.0.2.1",
+            "",
+        ] {
+            let expected = format!(
+                "fetch.hosts: has '{host}', but must have names of public hosts, without a scheme, a port or a path, such as 'img.example.com'"
+            );
+            assert_eq!(problems(&format!("hosts = [\"{host}\"]")), expected);
+        }
     }
 }

@@ -148,33 +148,17 @@ impl Config {
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         let mut config = read(text)?;
         let mut problems = config.limits.problems();
-        for upstream in &mut config.upstreams {
-            if let Err(problem) = upstream.complete() {
-                problems.push(format!("upstream '{}': {problem}", upstream.name));
-            }
-            if upstream.trace && config.traces.endpoint.is_none() {
-                let problem = "needs traces.endpoint, because without it requests have no trace";
-                problems.push(format!("upstream '{}': trace: {problem}", upstream.name));
-            }
-        }
+        problems.extend(config.complete_upstreams());
         problems.extend(rules(&config.quotas).err().unwrap_or_default());
         problems.extend(config.state.problems());
-        for (index, quota) in config.quotas.iter().enumerate() {
-            if quota.has_budget() && config.state.accounting.is_none() {
-                problems.push(format!(
-                    "quotas[{index}].budget: needs state.accounting, because what was spent has to outlive the process"
-                ));
-            }
-        }
+        problems.extend(config.quotas_without_store());
         problems.extend(config.fetch.problems());
         problems.extend(config.responses.problems());
         problems.extend(config.websocket.problems());
         problems.extend(config.cors.problems());
         problems.extend(config.traces.problems());
         problems.extend(config.metrics.problems());
-        if config.image_engine.threads == Some(0) {
-            problems.push("image_engine.threads: must be more than 0".to_owned());
-        }
+        problems.extend(config.engine_problems());
         if config.listen.is_empty() {
             problems.push(
                 "listen: at least one address is needed, such as \"127.0.0.1:8080\"".to_owned(),
@@ -185,6 +169,54 @@ impl Config {
         } else {
             Err(ConfigError::new(problems))
         }
+    }
+
+    /// Adds the settings of presets to its upstreams, and returns their problems.
+    fn complete_upstreams(&mut self) -> Vec<String> {
+        let mut problems = Vec::new();
+        for (index, upstream) in self.upstreams.iter_mut().enumerate() {
+            if upstream.name.is_empty() {
+                problems.push(format!(
+                    "upstreams[{index}].name: is empty, but must be a name by which targets refer to it"
+                ));
+            }
+            if let Err(problem) = upstream.complete() {
+                problems.push(format!("upstream '{}': {problem}", upstream.name));
+            }
+            if upstream.trace && self.traces.endpoint.is_none() {
+                let problem = "needs traces.endpoint, because without it requests have no trace";
+                problems.push(format!("upstream '{}': trace: {problem}", upstream.name));
+            }
+        }
+        problems
+    }
+
+    /// Returns the problems of quotas that need a store.
+    fn quotas_without_store(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        for (index, quota) in self.quotas.iter().enumerate() {
+            if quota.has_budget() && self.state.accounting.is_none() {
+                problems.push(format!(
+                    "quotas[{index}].budget: needs state.accounting, because what was spent has to outlive the process"
+                ));
+            }
+            if quota.is_for_lending() && self.state.limits.is_none() {
+                problems.push(format!(
+                    "quotas[{index}].on_lost_store: needs state.limits, the store that lends the quota"
+                ));
+            }
+        }
+        problems
+    }
+
+    fn engine_problems(&self) -> impl Iterator<Item = String> {
+        let counts = [
+            ("text_engine.threads", self.text_engine.threads),
+            ("text_engine.generations", self.text_engine.generations),
+            ("image_engine.threads", self.image_engine.threads),
+        ];
+        let zero = counts.into_iter().filter(|(_, count)| *count == Some(0));
+        zero.map(|(name, _)| format!("{name}: must be more than 0"))
     }
 
     /// Returns the entries of its keys for the key ring.
@@ -276,6 +308,29 @@ mod tests {
             toml::to_string(facts).unwrap(),
             "max_input_tokens = 100000\nmax_output_tokens = 1000\n"
         );
+    }
+
+    #[test]
+    fn settings_without_effect_are_refused() {
+        let quota = "[[quotas]]\nconcurrency = 1\n";
+        for (settings, problem) in [
+            (
+                "[text_engine]\nthreads = 0\ngenerations = 0\n[image_engine]\nthreads = 0",
+                "text_engine.threads: must be more than 0\ntext_engine.generations: must be more than 0\n\
+                 image_engine.threads: must be more than 0",
+            ),
+            (
+                "[websocket]\nkeep_bytes = 0",
+                "websocket.keep_bytes: must be more than 0; to offer no WebSockets, set websocket.enabled to false",
+            ),
+            (
+                &format!("{quota}on_lost_store = \"open\""),
+                "quotas[0].on_lost_store: needs state.limits, the store that lends the quota",
+            ),
+        ] {
+            let error = Config::parse(settings).unwrap_err();
+            assert_eq!(error.to_string(), problem);
+        }
     }
 
     #[test]

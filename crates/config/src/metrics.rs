@@ -23,7 +23,7 @@ export_settings! {
 
 impl Metrics {
     pub(crate) fn problems(&self) -> Vec<String> {
-        let mut problems = self.collector().problems();
+        let mut problems = self.collector().problems(&self.changed());
         if self.interval < SHORTEST_INTERVAL {
             problems.push(format!(
                 "metrics.interval: is {:?}, but must be at least {SHORTEST_INTERVAL:?}",

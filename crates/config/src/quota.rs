@@ -131,6 +131,11 @@ pub fn rules(quotas: &[Quota]) -> Result<Vec<QuotaRule>, Vec<String>> {
 }
 
 impl Quota {
+    /// Returns true if it says what happens when the store that lends it is away.
+    pub(crate) fn is_for_lending(&self) -> bool {
+        self.on_lost_store != OnLostStore::default()
+    }
+
     /// Returns true if it limits money.
     pub fn has_budget(&self) -> bool {
         self.budget.is_some()
@@ -202,9 +207,13 @@ impl Quota {
 
     fn mode(&self) -> Result<FailMode, String> {
         match (self.on_lost_store, self.replicas) {
-            (OnLostStore::Closed, _) => Ok(FailMode::Closed),
-            (OnLostStore::Open, _) => Ok(FailMode::Open),
-            (OnLostStore::Floor, None | Some(0)) => Err(
+            (_, Some(0)) => Err("replicas: is 0, but must be the number of gateways".to_owned()),
+            (OnLostStore::Closed | OnLostStore::Open, Some(_)) => {
+                Err("replicas: needs on_lost_store = \"floor\"".to_owned())
+            }
+            (OnLostStore::Closed, None) => Ok(FailMode::Closed),
+            (OnLostStore::Open, None) => Ok(FailMode::Open),
+            (OnLostStore::Floor, None) => Err(
                 "replicas: is absent, but on_lost_store = \"floor\" needs the number of gateways"
                     .to_owned(),
             ),
@@ -354,7 +363,11 @@ mod tests {
              [[quotas]]\nshared = true\n\
              [[quotas]]\nkey = \"a\"\nmodels = []\nconcurrency = 1\n\
              [[quotas]]\nkey = \"a\"\nconcurrency = 1\n\
-             [[quotas]]\nkey = \"a\"\nrequests_per_minute = 1",
+             [[quotas]]\nkey = \"a\"\nrequests_per_minute = 1\n\
+             [[quotas]]\nkey = \"b\"\nconcurrency = 1\nreplicas = 2\n\
+             [[quotas]]\nkey = \"c\"\nconcurrency = 1\non_lost_store = \"open\"\nreplicas = 2\n\
+             [[quotas]]\nkey = \"d\"\nconcurrency = 1\non_lost_store = \"floor\"\nreplicas = 0\n\
+             [[quotas]]\nkey = \"e\"\nconcurrency = 1\non_lost_store = \"floor\"",
         )
         .unwrap_err();
         for (problem, expected) in problems.iter().zip([
@@ -364,10 +377,14 @@ mod tests {
             "quotas[1].concurrency: is absent",
             "quotas[2].models: is an empty list",
             "quotas[4]: there is another quota for the same keys and models (key a)",
+            "quotas[5].replicas: needs on_lost_store = \"floor\"",
+            "quotas[6].replicas: needs on_lost_store = \"floor\"",
+            "quotas[7].replicas: is 0, but must be the number of gateways",
+            "quotas[8].replicas: is absent, but on_lost_store = \"floor\" needs the number of gateways",
         ]) {
             assert!(problem.starts_with(expected), "{problem}");
         }
-        assert_eq!(problems.len(), 6, "{problems:?}");
+        assert_eq!(problems.len(), 10, "{problems:?}");
         assert!(read("[[quotas]]\nconcurency = 1").is_err());
     }
 }

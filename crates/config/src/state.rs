@@ -184,32 +184,81 @@ impl State {
         if self.renewal.is_zero() {
             problems.push("state.renewal: must be more than 0".to_owned());
         }
-        let is_of_name = |c: char| c.is_ascii_alphanumeric() || "-.:[]".contains(c);
-        let is_name = |name: &String| {
-            let address = name.trim_matches(['[', ']']);
-            let has_port = name.contains(':') && address.parse::<Ipv6Addr>().is_err();
-            !name.is_empty() && name.chars().all(is_of_name) && !has_port
-        };
-        for name in self.admin_hosts.iter().filter(|name| !is_name(name)) {
+        if self.keep_rows == Some(Duration::ZERO) {
+            problems.push(
+                "state.keep_rows: must be more than 0s; to keep every row, leave it out".to_owned(),
+            );
+        }
+        if self.replica.as_deref() == Some("") {
+            problems.push(
+                "state.replica: is empty; to use the name of the host, leave it out".to_owned(),
+            );
+        }
+        for name in self.admin_hosts.iter().filter(|name| !is_host(name)) {
             problems.push(format!(
                 "state.admin_hosts: has '{name}', but must have names or addresses without a port, such as 'gateway.example'"
             ));
         }
-        let needs_store = [
-            ("journal", self.journal.is_some()),
-            ("keep_rows", self.keep_rows.is_some()),
-        ];
-        for (name, _) in needs_store
-            .iter()
-            .filter(|(_, is_set)| *is_set && self.accounting.is_none())
-        {
-            problems.push(format!("state.{name}: needs state.accounting"));
-        }
-        if self.replica.is_some() && self.accounting.is_none() && self.limits.is_none() {
-            problems.push("state.replica: needs state.accounting or state.limits".to_owned());
-        }
+        problems.extend(self.unused());
         problems
     }
+
+    /// Returns the problems of settings that have no effect without a store.
+    fn unused(&self) -> impl Iterator<Item = String> {
+        let default = Self::default();
+        let (accounting, limits) = (self.accounting.is_some(), self.limits.is_some());
+        let needs = [
+            (
+                "journal",
+                self.journal.is_some(),
+                accounting,
+                "state.accounting",
+            ),
+            (
+                "keep_rows",
+                self.keep_rows.is_some(),
+                accounting,
+                "state.accounting",
+            ),
+            (
+                "renewal",
+                self.renewal != default.renewal,
+                accounting,
+                "state.accounting",
+            ),
+            (
+                "namespace",
+                self.namespace != default.namespace,
+                limits,
+                "state.limits",
+            ),
+            ("lease", self.lease != default.lease, limits, "state.limits"),
+            (
+                "lost_lease",
+                self.lost_lease != default.lost_lease,
+                limits,
+                "state.limits",
+            ),
+            (
+                "replica",
+                self.replica.is_some(),
+                accounting || limits,
+                "state.accounting or state.limits",
+            ),
+        ];
+        let unused = needs
+            .into_iter()
+            .filter(|(_, is_set, is_used, _)| *is_set && !is_used);
+        unused.map(|(name, _, _, store)| format!("state.{name}: needs {store}"))
+    }
+}
+
+/// Returns true for a name or an address without a port.
+fn is_host(name: &str) -> bool {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "-.:[]".contains(c);
+    let address = name.trim_matches(['[', ']']);
+    let has_port = name.contains(':') && address.parse::<Ipv6Addr>().is_err();
+    !name.is_empty() && name.chars().all(is_of_name) && !has_port
 }
 
 #[cfg(feature = "postgres")]
@@ -349,6 +398,23 @@ mod tests {
             (
                 "keep_rows = \"24h\"",
                 "state.keep_rows: needs state.accounting",
+            ),
+            (
+                "lost_lease = \"end\"",
+                "state.lost_lease: needs state.limits",
+            ),
+            ("lease = \"20s\"", "state.lease: needs state.limits"),
+            (
+                "replica = \"gate-1\"",
+                "state.replica: needs state.accounting or state.limits",
+            ),
+            (
+                "accounting = \"sqlite:a\"\nreplica = \"\"",
+                "state.replica: is empty; to use the name of the host, leave it out",
+            ),
+            (
+                "accounting = \"sqlite:a\"\nkeep_rows = \"0s\"",
+                "state.keep_rows: must be more than 0s; to keep every row, leave it out",
             ),
             ("admin_key = \"secret\"", "state.admin_key: "),
             (

@@ -40,7 +40,7 @@ pub enum Semconv {
 
 impl Traces {
     pub(crate) fn problems(&self) -> Vec<String> {
-        let mut problems = self.collector().problems();
+        let mut problems = self.collector().problems(&self.changed());
         if !(0.0..=1.0).contains(&self.ratio) {
             problems.push(format!(
                 "traces.ratio: {} is not between 0 and 1",
@@ -89,6 +89,19 @@ mod tests {
         assert!(
             found.contains("unknown variant `1.28`, expected `2026-10` or `1.36`"),
             "{found}"
+        );
+    }
+
+    #[test]
+    fn settings_without_a_collector_are_refused() {
+        assert_eq!(
+            problem("ratio = 0.5\nheaders = { x-scope = \"a\" }"),
+            "traces.headers: needs traces.endpoint\ntraces.ratio: needs traces.endpoint"
+        );
+        let error = Config::parse("[metrics]\ninterval = \"2m\"\n").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "metrics.interval: needs metrics.endpoint"
         );
     }
 

@@ -258,6 +258,9 @@ impl Upstream {
         if self.base_url.is_empty() {
             return Err("base_url: a URL such as https://host/v1 is needed".to_owned());
         }
+        if self.max_tokens == 0 {
+            return Err("max_tokens: must be more than 0".to_owned());
+        }
         self.quirks = quirks::parse(&self.quirk_words)?;
         self.rules = rules::of(self)?;
         self.affinity_header = quirks::affinity_header(&self.quirks)?;
@@ -362,7 +365,7 @@ impl Upstream {
         Some((url.host_str()?.to_owned(), url.port_or_known_default()?))
     }
 
-    /// Describes its URLs and the source of its key.
+    /// Describes its URLs, without the secrets that they can have, and the source of its key.
     pub fn describe(&self) -> String {
         let key = match (&self.api_key, &self.unset_variable) {
             (Some(secret), _) => secret.describe(),
@@ -422,7 +425,7 @@ impl Upstream {
         headers
     }
 
-    /// Its settings as lines of TOML, with the settings of its preset.
+    /// Its settings as lines of TOML, with the settings of its preset, without the secrets of its URL.
     pub fn to_toml(&self) -> String {
         let api_key = self.api_key.as_ref().map(Secret::to_toml);
         lines(

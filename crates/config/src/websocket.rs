@@ -57,7 +57,16 @@ impl WebSocket {
             ("max_age", self.max_age),
         ];
         let zero = times.iter().filter(|(_, time)| time.is_zero());
-        zero.map(|(name, _)| format!("websocket.{name}: must be more than 0s"))
-            .collect()
+        let mut problems: Vec<_> = zero
+            .map(|(name, _)| format!("websocket.{name}: must be more than 0s"))
+            .collect();
+        if self.keep_bytes.as_u64() == 0 {
+            problems.push(
+                "websocket.keep_bytes: must be more than 0; to offer no WebSockets, set \
+                 websocket.enabled to false"
+                    .to_owned(),
+            );
+        }
+        problems
     }
 }

@@ -316,6 +316,52 @@ fn quirks_are_checked() {
     }
 }
 
+#[test]
+fn settings_that_send_no_request_are_refused() {
+    for (settings, problem) in [
+        (
+            "connect_timeout = \"0s\"",
+            "`connect_timeout` is 0ns; a time above 0 and of a day at most is accepted.",
+        ),
+        (
+            "head_timeout = \"0s\"",
+            "`head_timeout` is 0ns; a time above 0 and of a day at most is accepted.",
+        ),
+        (
+            "event_idle = \"25h\"",
+            "`event_idle` is 90000s; a time above 0 and of a day at most is accepted.",
+        ),
+        (
+            "max_tokens = 0",
+            "upstream 'u': max_tokens: must be more than 0",
+        ),
+    ] {
+        assert_eq!(problems(settings), problem, "{settings}");
+    }
+    let unnamed = "[[upstreams]]\nname = \"\"\nprotocol = \"chat\"\nbase_url = \"http://h\"";
+    assert_eq!(
+        Config::parse(unnamed).unwrap_err().to_string(),
+        "upstreams[0].name: is empty, but must be a name by which targets refer to it"
+    );
+}
+
+#[test]
+fn descriptions_have_no_key_of_a_url() {
+    let text = "[[upstreams]]\nname = \"u\"\nprotocol = \"chat\"\n\
+                base_url = \"https://h/v1?key=secret\"\n\
+                fallback_base_url = \"https://me:secret@h/v1?api-version=1&key=secret\"";
+    let config = Config::parse(text).unwrap();
+    let settings = config.upstreams[0].to_toml();
+    assert!(
+        settings.contains("\nbase_url = \"https://h/v1?key=…\"\n"),
+        "{settings}"
+    );
+    assert_eq!(
+        config.upstreams[0].describe(),
+        "https://h/v1?key=…, then https://…@h/v1?api-version=…&key=…, without a key"
+    );
+}
+
 /// Each setting of the operator replaces the same setting of the preset.
 #[test]
 fn own_settings_override_the_preset() {
