@@ -45,6 +45,7 @@ pub struct Limits {
     pub body_memory: ByteSize,
     /// The part of it that the bodies of one key can take. Absent: half of it, or the size of one
     /// body if that is more.
+    #[serde(deserialize_with = "Size::deserialize_some")]
     #[schemars(with = "Option<Size>", example = &"256MiB")]
     pub body_memory_per_key: Option<ByteSize>,
     /// The timeout for the first byte on a new connection, and for its TLS handshake. Default 10 s.
@@ -84,6 +85,7 @@ pub struct Limits {
     pub write_stall: Duration,
     /// The send buffer of client sockets; Linux doubles it for its own bookkeeping. Absent: the
     /// system sizes it automatically, which is faster over long distances.
+    #[serde(deserialize_with = "Size::deserialize_some")]
     #[schemars(with = "Option<Size>", example = &"256KiB")]
     pub send_buffer: Option<ByteSize>,
     /// The time for which the gateway keeps accepting after SIGTERM. Default 5 s.

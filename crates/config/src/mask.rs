@@ -26,16 +26,27 @@ pub(crate) fn toml_error(text: &str, error: &toml::de::Error, setting: &str) -> 
 fn with_setting(error: &toml::de::Error, setting: &str) -> String {
     let shown = error.to_string();
     let quoted = shown.trim_end().strip_suffix(error.message());
-    match quoted.filter(|_| setting != ".") {
-        Some(quoted) => format!("{quoted}{setting}: {}", in_words_of_toml(error.message())),
-        None => shown,
-    }
+    let Some(quoted) = quoted.filter(|_| setting != ".") else {
+        return shown;
+    };
+    let message = in_words_of_toml(error.message());
+    let is_single = message == "invalid type: table, expected an array";
+    let advice = match is_single && !setting.contains(['.', '[']) {
+        true => format!("; each entry begins with [[{setting}]]"),
+        false => String::new(),
+    };
+    format!("{quoted}{setting}: {message}{advice}")
 }
 
 /// Replaces the names that Rust has for types in a message of serde.
 fn in_words_of_toml(message: &str) -> String {
-    let is_of_type = message.starts_with("invalid type") || message.starts_with("invalid value");
-    let names = NAMES_OF_TYPES.iter().filter(|_| is_of_type);
+    if !message.starts_with("invalid ") {
+        return message.to_owned();
+    }
+    if let Some((found, _)) = message.split_once("expected struct ") {
+        return format!("{found}expected a table");
+    }
+    let names = NAMES_OF_TYPES.iter();
     names.fold(message.to_owned(), |message, (rust, toml)| {
         message.replace(rust, toml)
     })
@@ -110,7 +121,7 @@ const SECRET: [&str; 8] = [
     "limits =",
 ];
 /// Types in messages of serde, and their names in TOML.
-const NAMES_OF_TYPES: [(&str, &str); 9] = [
+const NAMES_OF_TYPES: [(&str, &str); 11] = [
     ("type: map", "type: table"),
     ("type: sequence", "type: array"),
     ("expected a map", "expected a table"),
@@ -120,6 +131,14 @@ const NAMES_OF_TYPES: [(&str, &str); 9] = [
     ("expected u32", "expected an integer of 0 or more"),
     ("expected u64", "expected an integer of 0 or more"),
     ("expected usize", "expected an integer of 0 or more"),
+    (
+        "expected socket address",
+        "expected an address with a port, such as \"127.0.0.1:8080\"",
+    ),
+    (
+        "invalid socket address syntax",
+        "expected an address with a port, such as \"127.0.0.1:8080\"",
+    ),
 ];
 
 #[cfg(test)]
@@ -193,6 +212,31 @@ mod tests {
                 "listen = \"127.0.0.1:80\"",
                 1,
                 "listen: invalid type: string \"127.0.0.1:80\", expected an array",
+            ),
+            (
+                "[[quotas]]\nbudget = 50",
+                2,
+                "quotas[0].budget: invalid type: integer `50`, expected a table",
+            ),
+            (
+                "listen = [\"localhost:80\"]",
+                1,
+                "listen[0]: expected an address with a port, such as \"127.0.0.1:8080\"",
+            ),
+            (
+                "admin = 9090",
+                1,
+                "admin: invalid type: integer `9090`, expected an address with a port, such as \"127.0.0.1:8080\"",
+            ),
+            (
+                "[keys]\nname = \"a\"",
+                1,
+                "keys: invalid type: table, expected an array; each entry begins with [[keys]]",
+            ),
+            (
+                "[[upstreams]]\nname = \"u\"\napi_key = \"sk-secret\"",
+                3,
+                "upstreams[0].api_key: invalid type: string \"…\", expected a table such as { env = \"NAME\" } or { file = \"path\" }, and not the key itself",
             ),
             (
                 "limits = []",

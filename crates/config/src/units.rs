@@ -23,7 +23,7 @@ pub(crate) struct Size;
 impl Time {
     /// Reads a duration, which can be neither negative nor longer than [`LONGEST`].
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-        let read = SignedDuration::deserialize(from)?;
+        let read = SignedDuration::deserialize(from).map_err(|_| D::Error::custom(A_TIME))?;
         let time = Duration::try_from(read);
         let time = time.map_err(|_| D::Error::custom("a duration cannot be negative"))?;
         match time > LONGEST {
@@ -48,7 +48,14 @@ impl Time {
 impl Size {
     /// Reads a size.
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<ByteSize, D::Error> {
-        ByteSize::deserialize(from)
+        ByteSize::deserialize(from).map_err(|_| D::Error::custom(A_SIZE))
+    }
+
+    /// Reads a size that may be absent.
+    pub(crate) fn deserialize_some<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<ByteSize>, D::Error> {
+        Self::deserialize(from).map(Some)
     }
 
     /// Writes a size in the largest unit that divides it.
@@ -63,6 +70,8 @@ impl Size {
     }
 }
 
+const A_TIME: &str = "expected a duration with its unit, such as \"90s\" or \"1h 30m\"";
+const A_SIZE: &str = "expected a size such as \"32MiB\", or a number of bytes";
 /// The longest duration, 100 years: the clock of the system cannot represent every later time.
 const LONGEST: Duration = Duration::from_hours(876_000);
 
@@ -80,6 +89,28 @@ mod tests {
     struct Setting {
         #[serde(with = "Time")]
         time: Duration,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct SizeSetting {
+        #[serde(default, deserialize_with = "Size::deserialize_some")]
+        size: Option<ByteSize>,
+    }
+
+    #[test]
+    fn durations_and_sizes_need_a_unit() {
+        for time in ["30", "\"30\"", "\"soon\""] {
+            let error = toml::from_str::<Setting>(&format!("time = {time}")).unwrap_err();
+            let expected = "expected a duration with its unit, such as \"90s\" or \"1h 30m\"";
+            assert_eq!(error.message(), expected, "{time}");
+        }
+        for size in ["-5", "\"32 megs\"", "true"] {
+            let error = toml::from_str::<SizeSetting>(&format!("size = {size}")).unwrap_err();
+            let expected = "expected a size such as \"32MiB\", or a number of bytes";
+            assert_eq!(error.message(), expected, "{size}");
+        }
+        let read: SizeSetting = toml::from_str("size = 1024").unwrap();
+        assert_eq!(read.size, Some(ByteSize::kib(1)));
     }
 
     #[test]

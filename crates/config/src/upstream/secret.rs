@@ -11,8 +11,6 @@ use serde::Deserialize;
 use crate::key_command;
 use crate::units::Time;
 
-wire::read_objects!(Source);
-
 /// The source of a secret, which is never in the configuration itself.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(try_from = "Source")]
@@ -28,7 +26,10 @@ pub(crate) enum Secret {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(remote = "Self", deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { env = \"NAME\" } or { file = \"path\" }, and not the key itself"
+)]
 struct Source {
     /// The name of a variable of the environment.
     env: Option<String>,
