@@ -248,7 +248,15 @@ fn every_problem_is_reported_at_once() {
         id = "m"
         family = "text"
         protocols = ["chat"]
-        targets = [{ upstream = "missing" }, { upstream = "twice" }, { engine = "easel" }, { }, { upstream = "nowhere" }]
+        targets = [
+            { upstream = "missing" },
+            { upstream = "twice" },
+            { engine = "easel" },
+            { },
+            { upstream = "nowhere" },
+            { upstream = "twice", model = "" },
+            { upstream = "twice", first_content_timeout = "0s" },
+        ]
         "#,
     )
     .unwrap_err();
@@ -260,6 +268,8 @@ fn every_problem_is_reported_at_once() {
         "model 'm': targets[1]: upstream 'twice' speaks images, which does not serve the family 'text'",
         "model 'm': targets[2]: this engine does not serve the family 'text'",
         "model 'm': targets[3]: one of 'upstream' and 'engine' is needed",
+        "model 'm': targets[5]: model: is empty; to send the client's name of the model, leave it out",
+        "model 'm': targets[6]: first_content_timeout: must be more than 0s",
     ] {
         assert!(report.contains(part), "{part}\n{report}");
     }
@@ -280,5 +290,8 @@ fn unknown_settings_are_reported_with_their_line() {
     let of_model =
         "[[models]]\nid = \"m\"\nfamily = \"text\"\nprotocols = [\"chat\"]\ncolour = \"red\"\n";
     let report = check(of_model).unwrap_err();
-    assert!(report.contains("colour"), "{report}");
+    assert!(
+        report.contains("sluicegate: models[0]: unknown field `colour`"),
+        "{report}"
+    );
 }

@@ -448,6 +448,15 @@ impl Upstream {
         let mut url = Url::parse(text).map_err(|error| {
             format!("{name}: '{text}' is not a URL such as https://host/v1: {error}")
         })?;
+        let path = url.path().trim_end_matches('/');
+        if let Some(added) = PATHS
+            .iter()
+            .find(|added| path.ends_with(&format!("/v1{added}")))
+        {
+            return Err(format!(
+                "{name}: '{text}' ends in '{added}', which is appended to it: leave that out"
+            ));
+        }
         if let Some(prefix) = &self.quirks.path_prefix {
             let path = [url.path().trim_end_matches('/'), prefix].concat();
             url.set_path(&path);
@@ -467,6 +476,26 @@ impl Upstream {
         Ok(headers)
     }
 }
+
+impl Target {
+    /// Returns its first problem, apart from whether there is such an upstream.
+    pub fn problem(&self) -> Option<&'static str> {
+        if self.model.as_deref() == Some("") {
+            return Some("model: is empty; to send the client's name of the model, leave it out");
+        }
+        let is_zero = self.first_content_timeout == Some(Duration::ZERO);
+        is_zero.then_some("first_content_timeout: must be more than 0s")
+    }
+}
+
+/// The paths of the protocols, which are appended to base URLs.
+const PATHS: [&str; 5] = [
+    "/chat/completions",
+    "/responses",
+    "/messages",
+    "/images/generations",
+    "/images/edits",
+];
 
 /// Returns what was found, or adds the problem to the list.
 pub(crate) fn noted<T>(found: Option<Result<T, String>>, problems: &mut Vec<String>) -> Option<T> {

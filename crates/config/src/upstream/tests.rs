@@ -346,6 +346,25 @@ fn settings_that_send_no_request_are_refused() {
 }
 
 #[test]
+fn a_base_url_without_the_path_of_its_protocol_is_needed() {
+    for (path, problem) in [
+        (
+            "/v1/chat/completions",
+            "base_url: 'http://h/v1/chat/completions' ends in '/chat/completions', which is appended to it: leave that out",
+        ),
+        (
+            "/openai/v1/responses/",
+            "base_url: 'http://h/openai/v1/responses/' ends in '/responses', which is appended to it: leave that out",
+        ),
+        ("/v1", ""),
+        ("/messages", ""),
+    ] {
+        let settings = format!("protocol = \"chat\"\nbase_url = \"http://h{path}\"");
+        assert_eq!(problems_of(&settings), problem);
+    }
+}
+
+#[test]
 fn descriptions_have_no_key_of_a_url() {
     let text = "[[upstreams]]\nname = \"u\"\nprotocol = \"chat\"\n\
                 base_url = \"https://h/v1?key=secret\"\n\

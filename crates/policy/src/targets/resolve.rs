@@ -72,6 +72,9 @@ fn backend(
     upstreams: &Upstreams,
     known: &[&str],
 ) -> Result<Option<Backend>, String> {
+    if let Some(problem) = target.problem() {
+        return Err(problem.to_owned());
+    }
     let embedded = match model.family {
         Family::Images => EngineName::Easel,
         _ => EngineName::Local,
