@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::process::Command;
 
-use testkit::{NOWHERE, Scratch, await_that};
+use testkit::{NOWHERE, Scratch, TEXT, await_that};
 
 use crate::GATEWAY;
 
@@ -100,6 +100,37 @@ fn missing_and_damaged_weights_are_reported_with_the_remedy() {
     let message = failure(command.env("SLUICEGATE_MODEL", &damaged.0));
     assert!(message.contains("model.gguf"), "{message}");
     assert_eq!(message.lines().count(), 1, "{message}");
+}
+
+#[test]
+fn a_filter_of_the_log_without_a_level_is_refused() {
+    for name in ["serve", "check"] {
+        let mut command = GATEWAY.command();
+        let command = command.arg(name);
+        assert_eq!(
+            failure(command.env("SLUICEGATE_LOG", "inof")),
+            "sluicegate: SLUICEGATE_LOG: is 'inof', but must be off, error, warn, info, debug or trace, or a list of these by target, such as 'warn,access=info'\n"
+        );
+    }
+}
+
+/// Addresses of the command line replace the addresses of the file.
+#[test]
+fn addresses_that_exclude_each_other_are_refused() {
+    let text = "listen = [\"127.0.0.1:8080\"]\nadmin = \"127.0.0.1:8080\"\n";
+    let problem = "is 127.0.0.1:8080, but listen[0] is 127.0.0.1:8080: choose another port\n";
+    let file = GATEWAY.file("sluicegate.toml", text);
+    assert_eq!(
+        failure(GATEWAY.command().args(["check", "--config"]).arg(&file.0)),
+        format!("sluicegate: admin: {problem}")
+    );
+    let addresses = ["--listen", "127.0.0.1:8080", "--listen", "127.0.0.1:8080"];
+    assert_eq!(
+        failure(GATEWAY.command().arg("serve").args(addresses)),
+        format!("sluicegate: listen[1]: {problem}")
+    );
+    let server = GATEWAY.without_engines(text);
+    assert_eq!(server.get(TEXT, "/v1/models").status, 200);
 }
 
 #[test]
