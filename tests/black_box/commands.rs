@@ -39,6 +39,31 @@ fn config_schema_prints_a_json_schema_of_draft_7() {
 }
 
 #[test]
+fn addresses_and_urls_of_the_command_line_show_the_accepted_form() {
+    let url = "relative URL without a base; a URL such as http://127.0.0.1:8000 is accepted";
+    let address = "an IP address with a port, such as 127.0.0.1:8080, is accepted";
+    for (arguments, problem) in [
+        (&["keys", "list", "--admin", "127.0.0.1:9090"][..], url),
+        (
+            &[
+                "serve",
+                "--protocol",
+                "chat",
+                "--upstream",
+                "127.0.0.1:9090",
+            ],
+            url,
+        ),
+        (&["serve", "--listen", "8080"], address),
+        (&["serve", "--admin", "localhost:9090"], address),
+        (&["health", "--admin", "http://127.0.0.1:9090"], address),
+    ] {
+        let refused = String::from_utf8(run(arguments).stderr).unwrap();
+        assert!(refused.contains(problem), "{refused}");
+    }
+}
+
+#[test]
 fn the_version_has_the_commit_and_the_features() {
     let version = printed(&["--version"]);
     let expected = concat!("sluicegate ", env!("CARGO_PKG_VERSION"), " (commit ");

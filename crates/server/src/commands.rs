@@ -47,10 +47,10 @@ enum Command {
         #[command(flatten)]
         source: Source,
         /// Listen on this address instead. May be repeated.
-        #[arg(long, value_name = "ADDRESS")]
+        #[arg(long, value_name = "ADDRESS", value_parser = address)]
         listen: Vec<SocketAddr>,
         /// Serve /metrics, /livez and /readyz on this address instead.
-        #[arg(long, value_name = "ADDRESS")]
+        #[arg(long, value_name = "ADDRESS", value_parser = address)]
         admin: Option<SocketAddr>,
     },
     /// Check a configuration and print how each model would be served.
@@ -121,6 +121,7 @@ struct Source {
     #[arg(
         long,
         value_name = "URL",
+        value_parser = url,
         conflicts_with = "config",
         requires = "protocol"
     )]
@@ -147,6 +148,18 @@ enum PricesCommand {
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
+}
+
+/// Parses an argument that is an address to listen on or to call.
+fn address(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse()
+        .map_err(|_| "an IP address with a port, such as 127.0.0.1:8080, is accepted")
+}
+
+/// Parses an argument that is a URL. The error of the parser alone does not say that a scheme is missing.
+fn url(text: &str) -> Result<Url, String> {
+    text.parse()
+        .map_err(|error| format!("{error}; a URL such as http://127.0.0.1:8000 is accepted"))
 }
 
 /// The entry point of the `sluicegate` binary.

@@ -16,7 +16,7 @@ use super::admin_client::{AdminClient, TlsFiles};
 pub(super) struct Gateway {
     /// The admin address of the gateway: with https, or on this machine. Its key is taken from the
     /// environment variable `SLUICEGATE_ADMIN_KEY`.
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:9090")]
+    #[arg(long, value_name = "URL", value_parser = super::url, default_value = "http://127.0.0.1:9090")]
     admin: Url,
     /// The PEM file with the CA of that address, if browsers do not trust it.
     #[arg(long, value_name = "FILE")]

@@ -23,7 +23,7 @@ pub(super) struct Health {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Ask at this admin address instead. Without a file: 127.0.0.1:9090.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = super::address)]
     admin: Option<SocketAddr>,
     /// The PEM file with a client certificate and its key, if the admin address wants one.
     #[arg(long, value_name = "FILE", requires = "config")]
