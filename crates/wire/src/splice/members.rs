@@ -80,7 +80,8 @@ impl Iterator for Members<'_> {
 /// Returns true if the JSON string literal `key`, which may contain escapes, equals `name`.
 pub(crate) fn is_name(key: &[u8], name: &str) -> bool {
     let inner = key.get(1..key.len().saturating_sub(1)).unwrap_or_default();
-    inner == name.as_bytes()
-        || memchr::memchr(b'\\', inner).is_some()
-            && serde_json::from_slice::<String>(key).is_ok_and(|key| key == name)
+    match memchr::memchr(b'\\', inner) {
+        None => inner == name.as_bytes(),
+        Some(_) => serde_json::from_slice::<String>(key).is_ok_and(|key| key == name),
+    }
 }

@@ -206,6 +206,14 @@ fn invalid_json_is_left_unchanged() {
     }
 }
 
+/// The name of two backslashes is `"\\\\"`, and `"\\"` is the name of one.
+#[test]
+fn names_with_backslashes_are_compared_without_their_escapes() {
+    let document = r#"{"\\":1,"\\\\":2}"#;
+    assert_eq!(replaced(document, &[r"\\"], "3"), r#"{"\\":1,"\\\\":3}"#);
+    assert_eq!(replaced(document, &[r"\"], "3"), r#"{"\\":3,"\\\\":2}"#);
+}
+
 #[test]
 fn pieces_are_the_document() {
     let document = br#"{"model":"a","x":[1,2],"y":3}"#;
