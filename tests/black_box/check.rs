@@ -224,6 +224,28 @@ fn models_without_targets_are_embedded() {
 }
 
 #[test]
+fn expired_keys_and_settings_without_an_admin_address_are_noted() {
+    let hash = format!("sha256:{}", "0".repeat(64));
+    let report = check(&format!(
+        "[state]\nadmin_key = \"{hash}\"\nadmin_hosts = [\"gateway.example\"]\n\
+         [[keys]]\nname = \"old\"\nhash = \"{hash}\"\nscopes = [\"text\"]\nexpires = \"2026-01-31\"\n"
+    ));
+    let report = report.unwrap();
+    for line in [
+        "key old: all models of text, but it has expired",
+        "note: state.admin_key has no effect without an admin address",
+        "note: state.admin_hosts has no effect without an admin address",
+    ] {
+        assert!(
+            report.lines().any(|found| found == line),
+            "{line}\n{report}"
+        );
+    }
+    let with_address = check("admin = \"127.0.0.1:0\"\n[state]\nadmin_hosts = [\"a.example\"]\n");
+    assert!(!with_address.unwrap().contains("no effect"));
+}
+
+#[test]
 fn every_problem_is_reported_at_once() {
     let report = check(
         r#"

@@ -11,8 +11,8 @@ use std::fmt::Write as _;
 
 use catalog::{Catalog, Family, Model};
 use config::Config;
-use policy::Policy;
 use policy::targets::{Backend, Routes, Target};
+use policy::{Policy, clock};
 use quota::Caps;
 
 use crate::engines;
@@ -56,7 +56,11 @@ fn write(out: &mut String, config: &Config, policy: &Policy) -> std::fmt::Result
                 .collect::<Vec<_>>()
                 .join(" "),
         };
-        writeln!(out, "key {}: {models} of {}", key.name, key.scopes)?;
+        let expired = match key.is_expired(clock::unix_seconds()) {
+            true => ", but it has expired",
+            false => "",
+        };
+        writeln!(out, "key {}: {models} of {}{expired}", key.name, key.scopes)?;
         for (name, found, queue) in policy.quotas.of_key(&key.name) {
             let queue = queue.map_or_else(String::new, |queue| {
                 let (depth, wait) = (queue.depth, queue.wait);
@@ -76,6 +80,12 @@ fn write(out: &mut String, config: &Config, policy: &Policy) -> std::fmt::Result
                 .lines()
                 .try_for_each(|line| writeln!(out, "  {line}"))?;
         }
+    }
+    for setting in without_admin(config) {
+        writeln!(
+            out,
+            "note: {setting} has no effect without an admin address"
+        )?;
     }
     let needed = |images| policy.needs_embedded(images);
     for advice in engines::missing(needed(false), needed(true)) {
@@ -127,6 +137,21 @@ fn caps(caps: &Caps) -> String {
         format!("{amount} {currency} per {window} ({zone})")
     });
     counts.chain(budget).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the names of the settings that concern the admin address, if there is none. The command line
+/// of `serve` may have one, so they are no problems.
+fn without_admin(config: &Config) -> impl Iterator<Item = &'static str> {
+    let set = [
+        ("admin_tls", config.admin_tls.is_some()),
+        ("state.admin_key", config.state.admin_key.is_some()),
+        ("state.admin_hosts", !config.state.admin_hosts.is_empty()),
+    ];
+    let has_none = config.admin.is_none();
+    let unused = set
+        .into_iter()
+        .filter(move |(_, is_set)| *is_set && has_none);
+    unused.map(|(name, _)| name)
 }
 
 fn write_model(
