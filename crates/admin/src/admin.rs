@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
+use gateway::connection::client_body::ClientBody;
 use gateway::connection::state::ConnectionState;
-use gateway::exchange::body::{Body, ClientBody, whole};
+use gateway::exchange::body::{Body, whole};
 use gateway::state::GatewayState;
 use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};

@@ -26,7 +26,8 @@ use std::sync::Arc;
 
 use accounting::{By, StoredKey};
 use bytes::Bytes;
-use gateway::exchange::body::{Body, ClientBody, whole};
+use gateway::connection::client_body::ClientBody;
+use gateway::exchange::body::{Body, whole};
 use gateway::state::GatewayState;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};

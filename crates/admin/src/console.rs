@@ -8,8 +8,9 @@ pub(crate) mod play;
 
 use std::sync::Arc;
 
+use gateway::connection::client_body::ClientBody;
 use gateway::connection::state::ConnectionState;
-use gateway::exchange::body::{Body, ClientBody, whole};
+use gateway::exchange::body::{Body, whole};
 use gateway::state::GatewayState;
 use http::header::{CACHE_CONTROL, SET_COOKIE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Method, Request, Response, StatusCode};

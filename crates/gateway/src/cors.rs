@@ -13,8 +13,9 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use policy::clock;
 
+use crate::connection::client_body::ClientBody;
 use crate::connection::state::ConnectionState;
-use crate::exchange::body::{Body, ClientBody, whole};
+use crate::exchange::body::{Body, whole};
 use crate::service;
 use crate::state::GatewayState;
 

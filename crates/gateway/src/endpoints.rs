@@ -18,7 +18,7 @@ use config::bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Request};
 
-use crate::exchange::body::ClientBody;
+use crate::connection::client_body::ClientBody;
 use crate::exchange::body::budget::Share;
 use crate::exchange::body::upload::{Incoming, Upload};
 use crate::exchange::refusal::Refusal;

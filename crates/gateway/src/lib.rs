@@ -3,7 +3,7 @@
 // Work that takes too long for the threads of the connections.
 pub mod long_work;
 
-// The state of a client connection, and its timers.
+// The state of a client connection, its timers, and the bodies of its requests.
 pub mod connection;
 
 // Requests whose responses are made after their clients have left.

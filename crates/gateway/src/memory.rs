@@ -20,7 +20,7 @@ use peak_alloc::PeakAlloc;
 use policy::Policy;
 use policy::keys::GeneratedKey;
 
-use crate::exchange::body::client_body;
+use crate::connection::client_body::client_body;
 use crate::service;
 use crate::state::{Engines, GatewayState, Parts};
 

@@ -23,11 +23,12 @@ use telemetry::traces::request::RequestTrace;
 use telemetry::traces::state::TraceState;
 use wire::ErrorKind;
 
+use crate::connection::client_body::ClientBody;
 use crate::connection::state::ConnectionState;
 use crate::endpoints::stored_response::Action::{Cancel, Delete, InputItems, Retrieve};
 use crate::endpoints::stored_response::answer as stored_response;
 use crate::endpoints::{count_tokens, images, models, text};
-use crate::exchange::body::{Body, ClientBody};
+use crate::exchange::body::Body;
 use crate::exchange::record::{Record, shortened};
 use crate::exchange::refusal::{Refusal, Style};
 use crate::request::head;
@@ -312,7 +313,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::exchange::body::client_body;
+    use crate::connection::client_body::client_body;
     use crate::state::Parts;
 
     const OPENAI: &str = include_str!("../../../tests/black_box/fixtures/errors-openai-style.json");

@@ -21,7 +21,7 @@ use http_body_util::BodyExt;
 use policy::Policy;
 use serde_json::Value;
 
-use crate::exchange::body::whole_client_body;
+use crate::connection::client_body::whole_client_body;
 use crate::service;
 use crate::state::{GatewayState, Parts};
 

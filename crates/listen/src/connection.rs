@@ -6,7 +6,8 @@ use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::FutureExt as _;
-use gateway::connection::state::{ConnectionState, HttpEnd, tracked_body};
+use gateway::connection::client_body::tracked_client_body;
+use gateway::connection::state::{ConnectionState, HttpEnd};
 use gateway::service;
 use gateway::state::GatewayState;
 use http::Request;
@@ -87,7 +88,7 @@ fn http_connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
             let state = Arc::clone(&state);
             let connection = Arc::clone(&connection);
             let opening = Arc::clone(&opening);
-            let request = request.map(|body| tracked_body(body, Arc::clone(&connection)));
+            let request = request.map(|body| tracked_client_body(body, Arc::clone(&connection)));
             // Boxed, so that its memory is freed with the response: otherwise the connection would
             // reserve it for its lifetime.
             service::boxed(|| async move {

@@ -17,7 +17,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::future::FusedFuture;
-use gateway::connection::state::{ConnectionState, tracked_body};
+use gateway::connection::client_body::tracked_client_body;
+use gateway::connection::state::ConnectionState;
 use gateway::cors;
 use gateway::exchange::body::Body;
 use gateway::service;
@@ -127,7 +128,7 @@ async fn answer(state: &Arc<GatewayState>, mut request: Request<Incoming>) -> Re
     }
     set_host(&mut request);
     let connection = Arc::clone(&stream.state);
-    let request = request.map(|body| tracked_body(body, Arc::clone(&connection)));
+    let request = request.map(|body| tracked_client_body(body, Arc::clone(&connection)));
     // Boxed, so that its memory is freed with the response.
     let answered = service::boxed(|| cors::answer(state, request, &connection)).await;
     match is_head {

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admin::admin::Admin;
-use gateway::connection::state::{ConnectionState, tracked_body};
+use gateway::connection::client_body::tracked_client_body;
+use gateway::connection::state::ConnectionState;
 use gateway::state::GatewayState;
 use http::Request;
 use hyper::body::Incoming;
@@ -205,7 +206,7 @@ async fn serve_admin<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
     let connection = Arc::<ConnectionState>::default();
     let service = service_fn(move |request: Request<Incoming>| {
         let (listener, connection) = (Arc::clone(listener), Arc::clone(&connection));
-        let request = request.map(|body| tracked_body(body, Arc::clone(&connection)));
+        let request = request.map(|body| tracked_client_body(body, Arc::clone(&connection)));
         async move { Ok::<_, Infallible>(listener.admin.answer(request, &connection).await) }
     });
     let served = http1::Builder::new()

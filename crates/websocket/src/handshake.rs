@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use gateway::connection::client_body::ClientBody;
 use gateway::connection::state::{ConnectionState, OpenedBy};
 use gateway::cors;
-use gateway::exchange::body::{Body, ClientBody};
+use gateway::exchange::body::Body;
 use gateway::state::GatewayState;
 use http::header::{
     CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_EXTENSIONS,

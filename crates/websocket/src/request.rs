@@ -1,7 +1,7 @@
 //! The request of a client for one response.
 
 use bytes::Bytes;
-use gateway::exchange::body::{ClientBody, whole_client_body};
+use gateway::connection::client_body::{ClientBody, whole_client_body};
 use http::{HeaderMap, Request};
 use wire::Splice;
 

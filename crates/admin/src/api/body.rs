@@ -1,7 +1,7 @@
 //! The bodies of requests to the admin API.
 
 use coding::Coding;
-use gateway::exchange::body::ClientBody;
+use gateway::connection::client_body::ClientBody;
 use gateway::exchange::body::upload::Incoming;
 use gateway::exchange::refusal::Refusal;
 use gateway::state::GatewayState;

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
+use gateway::connection::client_body::ClientBody;
 use gateway::connection::state::ConnectionState;
-use gateway::exchange::body::ClientBody;
 use gateway::service;
 use gateway::state::GatewayState;
 use http::Request;

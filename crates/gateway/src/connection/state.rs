@@ -1,22 +1,15 @@
 //! Per-connection state that is shared by the socket and the HTTP service.
 
-use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
 
-use bytes::Bytes;
-use http_body::{Body, Frame, SizeHint};
-use http_body_util::BodyExt as _;
 use policy::lifecycle::AbortWatch;
 use telemetry::close_reason::CloseReason;
 use telemetry::outcome::Outcome;
 use upstream::ClientSockets;
 
 use crate::connection::timer::ConnectionTimer;
-use crate::exchange::body::{BodyError, ClientBody};
 
 /// The state of a client connection, which its requests share. A stream of HTTP/2 has a state of its
 /// own, because it has a task of its own, and one request.
@@ -38,12 +31,6 @@ pub struct ConnectionState {
 /// The name of the key with which a WebSocket is opened: an extension of the response.
 #[derive(Clone, Debug)]
 pub struct OpenedBy(pub Arc<str>);
-
-/// The body of a request, which notes on the connection when it was read to its end.
-struct TrackedBody<B> {
-    body: B,
-    connection: Arc<ConnectionState>,
-}
 
 impl ConnectionState {
     /// Creates the state of a stream of HTTP/2.
@@ -73,6 +60,16 @@ impl ConnectionState {
         self.mid_request.store(true, Ordering::Relaxed);
     }
 
+    /// Notes whether a part of the body of the current request is still to be read.
+    pub(super) fn note_body(&self, is_unread: bool) {
+        self.mid_request.store(is_unread, Ordering::Relaxed);
+    }
+
+    /// True for a stream of HTTP/2, or a response over a WebSocket.
+    pub(super) fn is_stream(&self) -> bool {
+        self.connection.is_some()
+    }
+
     /// True if the client may still be sending a request.
     pub fn is_mid_request(&self) -> bool {
         self.mid_request.load(Ordering::Relaxed)
@@ -81,7 +78,7 @@ impl ConnectionState {
     /// True for a connection of HTTP/1.1 whose request has a body that was not read to its end. Unless
     /// the rest is at hand, the connection cannot be used again after the response.
     pub(crate) fn has_unread_body(&self) -> bool {
-        self.connection.is_none() && self.is_mid_request()
+        !self.is_stream() && self.is_mid_request()
     }
 
     /// Notes why the connection is closed. The first reason wins.
@@ -126,84 +123,9 @@ pub enum HttpEnd {
     Timeout,
 }
 
-/// Wraps the body of a request that is received on `connection`, which notes when it was read to its
-/// end.
-pub fn tracked_body<B>(body: B, connection: Arc<ConnectionState>) -> ClientBody
-where
-    B: Body<Data = Bytes, Error: Into<BodyError>> + Send + Unpin + 'static,
-{
-    // The head may have been received together with earlier bytes, so it is noted again here.
-    connection
-        .mid_request
-        .store(!body.is_end_stream(), Ordering::Relaxed);
-    TrackedBody { body, connection }.boxed_unsync()
-}
-
-impl<B: Body> TrackedBody<B> {
-    fn note_end(&self, ended: bool) {
-        if ended || self.body.is_end_stream() {
-            self.connection.mid_request.store(false, Ordering::Relaxed);
-        }
-    }
-}
-
-impl<B: Body<Error: Into<BodyError>>> TrackedBody<B> {
-    /// Nothing that is wrong with the body of a stream can be answered: its errors end the stream.
-    fn error(&self, error: B::Error) -> BodyError {
-        match self.connection.connection {
-            None => error.into(),
-            Some(_) => io::Error::from(io::ErrorKind::ConnectionReset).into(),
-        }
-    }
-}
-
-impl<B> Body for TrackedBody<B>
-where
-    B: Body<Data = Bytes, Error: Into<BodyError>> + Unpin,
-{
-    type Data = Bytes;
-    type Error = BodyError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let polled = Pin::new(&mut self.body).poll_frame(cx);
-        self.note_end(matches!(polled, Poll::Ready(None)));
-        polled.map_err(|error| self.error(error))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use http_body_util::{Empty, Full};
-
     use super::*;
-
-    #[tokio::test]
-    async fn a_refused_request_is_read_to_its_end() {
-        let connection = Arc::<ConnectionState>::default();
-        connection.note_bytes();
-        let mut body = tracked_body(
-            Full::new(Bytes::from_static(b"Hello.")),
-            Arc::clone(&connection),
-        );
-        assert!(connection.is_mid_request());
-        body.frame().await.unwrap().unwrap();
-        assert!(!connection.is_mid_request());
-        connection.note_bytes();
-        assert!(connection.is_mid_request(), "the next request has started");
-        drop(tracked_body(Empty::<Bytes>::new(), Arc::clone(&connection)));
-        assert!(!connection.is_mid_request(), "it has no body");
-    }
 
     #[test]
     fn stream_end_reason_defaults_to_its_connection() {

@@ -19,7 +19,7 @@ use wire::Splice;
 
 use super::json_body;
 use super::text::EndpointRules;
-use crate::exchange::body::ClientBody;
+use crate::connection::client_body::ClientBody;
 use crate::exchange::body::upload::Upload;
 use crate::exchange::refusal::Refusal;
 use crate::request::attempt;

@@ -12,7 +12,7 @@ use http::{Request, Response};
 use policy::limit::{Pictures, Reserved, image_prompt_tokens};
 
 use self::read::ParsedRequest;
-use crate::exchange::body::ClientBody;
+use crate::connection::client_body::ClientBody;
 use crate::exchange::refusal::Refusal;
 use crate::request::reply::ReplyBody;
 use crate::state::Caller;

@@ -35,7 +35,7 @@ pub(crate) use self::endpoint::{
 use self::relocated::relocated;
 use self::request_body::{Form, RequestBody};
 use super::json_body;
-use crate::exchange::body::ClientBody;
+use crate::connection::client_body::ClientBody;
 use crate::exchange::body::upload::Upload;
 use crate::exchange::record::Record;
 use crate::exchange::refusal::Refusal;

@@ -12,30 +12,9 @@ use std::error::Error;
 
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt as _, Full};
 use telemetry::outcome::Outcome;
 
 use self::buffered::Buffered;
-
-/// The body of any request. It has one type, so that the code that answers requests is compiled once,
-/// in this crate, and not for each kind of connection.
-pub type ClientBody = UnsyncBoxBody<Bytes, BodyError>;
-
-/// The error of the body of a request.
-pub type BodyError = Box<dyn Error + Send + Sync>;
-
-/// Boxes the body of a request.
-pub fn client_body<B>(body: B) -> ClientBody
-where
-    B: http_body::Body<Data = Bytes, Error: Into<BodyError>> + Send + 'static,
-{
-    body.map_err(Into::into).boxed_unsync()
-}
-
-/// Creates the body of a request that is complete at once.
-pub fn whole_client_body(bytes: impl Into<Bytes>) -> ClientBody {
-    client_body(Full::new(bytes.into()))
-}
 
 /// The body of any response.
 pub type Body = UnsyncBoxBody<Bytes, Aborted>;

@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt as _, duplex};
 use upstream::{BoxFuture, Connection, Dial, Network, WithPeer};
 
 use super::{MEMORY, alone};
-use crate::exchange::body::whole_client_body;
+use crate::connection::client_body::whole_client_body;
 use crate::service;
 use crate::state::{GatewayState, Parts};
 

@@ -9,8 +9,8 @@ use http::{HeaderMap, Request};
 use images::{Edit, FormFile, Generation, Operation, Rules, Source};
 use wire::{ApiError, Path};
 
+use crate::connection::client_body::ClientBody;
 use crate::endpoints::{incoming, is_json, json_body, media_type};
-use crate::exchange::body::ClientBody;
 use crate::exchange::body::budget::Share;
 use crate::exchange::body::form;
 use crate::exchange::refusal::Refusal;

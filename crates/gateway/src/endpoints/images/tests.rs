@@ -14,7 +14,7 @@ use policy::keys::GeneratedKey;
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Simulator};
 
-use crate::exchange::body::whole_client_body;
+use crate::connection::client_body::whole_client_body;
 use crate::service;
 use crate::state::{GatewayState, Parts};
 

@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::budget::Share;
 use super::pieces::Pieces;
-use super::{BodyError, ClientBody};
+use crate::connection::client_body::{BodyError, ClientBody};
 use crate::exchange::refusal::Refusal;
 
 /// A completely read body, and its share of the budget.
@@ -205,8 +205,8 @@ mod tests {
     use http_body_util::StreamBody;
 
     use super::*;
+    use crate::connection::client_body::{client_body, whole_client_body};
     use crate::exchange::body::budget::Budget;
-    use crate::exchange::body::{client_body, whole_client_body};
 
     const LONG: Duration = Duration::from_secs(1000);
 

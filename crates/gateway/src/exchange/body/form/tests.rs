@@ -11,8 +11,8 @@ use http_body_util::StreamBody;
 use images::Source;
 
 use super::*;
+use crate::connection::client_body::client_body;
 use crate::exchange::body::budget::Budget;
-use crate::exchange::body::client_body;
 
 /// Returns a form with the mask before the pictures, text with an accent, and a part with an
 /// unknown name.
