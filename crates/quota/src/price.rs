@@ -82,8 +82,8 @@ pub struct Price {
 
 /// The prices of all tokens of a request whose prompt is longer than a number of tokens, or that
 /// was processed at a service tier, or both. A price that a tier leaves out stays as it is without
-/// the tier. Tiers with the service tier of a request take precedence over tiers without a service
-/// tier.
+/// the tier: it is the price of the next lower tier that applies and has one. Tiers with the service
+/// tier of a request take precedence over tiers without a service tier.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -153,6 +153,8 @@ struct Rates {
     cached_input: PicoPrice,
     cache_write: PicoPrice,
     cache_write_1h: PicoPrice,
+    /// True if writes to a cache have a price of their own.
+    has_writes: bool,
     audio_input: Option<PicoPrice>,
     image_input: Option<PicoPrice>,
     output: PicoPrice,
@@ -278,45 +280,17 @@ impl Price {
             let usual = self.rates(prompt, None);
             let requested = service_tier.map(|name| self.rates(prompt, Some(name)));
             let rates = [usual].into_iter().chain(requested);
-            rates.map(move |rates| self.dearest(&rates, prompt, max_output))
+            rates.map(move |rates| rates.dearest(prompt, max_output))
         });
         round(pico.max().unwrap_or_default())
     }
 
-    /// Returns the cost in pico-units if all tokens are of the dearest kind.
-    fn dearest(&self, rates: &Rates, prompt: u64, max_output: u64) -> u128 {
-        let has_writes = self.cache_write.or(self.cache_write_1h).is_some();
-        let read = [
-            Some(rates.input),
-            Some(rates.cached_input),
-            Some(rates.cache_write),
-            Some(rates.cache_write_1h).filter(|_| has_writes),
-            rates.audio_input,
-            rates.image_input,
-        ];
-        let written = [
-            Some(rates.output),
-            Some(rates.reasoning),
-            rates.audio_output,
-            rates.image_output,
-        ];
-        let dearest = |kinds: &[Option<PicoPrice>], count: u64| {
-            let price = kinds.iter().flatten().max();
-            price.map_or(0, |price| price.times(count))
-        };
-        dearest(&read, prompt).saturating_add(dearest(&written, max_output))
-    }
-
     /// Returns the prices for a prompt of this many tokens at a service tier.
     fn rates(&self, prompt: u64, service_tier: Option<&str>) -> Rates {
-        let tier = |name: Option<&str>| {
-            let mut tiers = self.tiers.iter();
-            tiers.rfind(|tier| tier.service_tier.as_deref() == name && tier.is_for(prompt))
-        };
-        let of_service_tier = service_tier.and_then(|name| tier(Some(name)));
-        let tiers = [of_service_tier, tier(None)];
-        let other =
-            |get: fn(&Tier) -> Option<PicoPrice>| tiers.iter().flatten().copied().find_map(get);
+        let of_service_tier = service_tier.map(|name| self.applying(prompt, Some(name)));
+        let usual = self.applying(prompt, None);
+        let tiers = of_service_tier.into_iter().flatten().chain(usual);
+        let other = |get: fn(&Tier) -> Option<PicoPrice>| tiers.clone().find_map(get);
         let input = other(|tier| tier.input).unwrap_or(self.input);
         let output = other(|tier| tier.output).unwrap_or(self.output);
         let cached_input = other(|tier| tier.cached_input).or(self.cached_input);
@@ -328,6 +302,7 @@ impl Price {
             cached_input: cached_input.unwrap_or(input),
             cache_write: cache_write.unwrap_or(input),
             cache_write_1h: cache_write_1h.unwrap_or(input.doubled()),
+            has_writes: cache_write.or(cache_write_1h).is_some(),
             audio_input: other(|tier| tier.audio_input).or(self.audio_input),
             image_input: other(|tier| tier.image_input).or(self.image_input),
             output,
@@ -335,6 +310,18 @@ impl Price {
             audio_output: other(|tier| tier.audio_output).or(self.audio_output),
             image_output: other(|tier| tier.image_output).or(self.image_output),
         }
+    }
+
+    /// Returns the tiers with this service tier, or without one, that apply to a prompt: the one for
+    /// the longest prompts first, whose prices replace the prices of the others.
+    fn applying<'a>(
+        &'a self,
+        prompt: u64,
+        service_tier: Option<&'a str>,
+    ) -> impl Iterator<Item = &'a Tier> + Clone {
+        let is_of = move |tier: &Tier| tier.service_tier.as_deref() == service_tier;
+        let tiers = self.tiers.iter().rev();
+        tiers.filter(move |tier| is_of(tier) && tier.is_for(prompt))
     }
 
     /// Returns the price of one picture in pico-units.
@@ -345,6 +332,31 @@ impl Price {
             .or_else(dearest)
             .map_or(0, |price| price.price.nanos());
         u128::try_from(nanos).unwrap_or(0) * PICO_PER_NANO
+    }
+}
+
+impl Rates {
+    /// Returns the cost in pico-units if all tokens are of the dearest kind.
+    fn dearest(&self, prompt: u64, max_output: u64) -> u128 {
+        let read = [
+            Some(self.input),
+            Some(self.cached_input),
+            Some(self.cache_write),
+            Some(self.cache_write_1h).filter(|_| self.has_writes),
+            self.audio_input,
+            self.image_input,
+        ];
+        let written = [
+            Some(self.output),
+            Some(self.reasoning),
+            self.audio_output,
+            self.image_output,
+        ];
+        let dearest = |kinds: &[Option<PicoPrice>], count: u64| {
+            let price = kinds.iter().flatten().max();
+            price.map_or(0, |price| price.times(count))
+        };
+        dearest(&read, prompt).saturating_add(dearest(&written, max_output))
     }
 }
 

@@ -146,10 +146,48 @@ fn a_tier_applies_to_all_tokens_above_its_limit_and_not_at_it() {
     // Prices that the tier does not state stay: 200001 × 0.125 millionths.
     let cached = usage(200_001, 200_001, 0, 0, 0);
     assert_eq!(cost(&tiered(), cached), "0.025000125");
-    // The last tier leaves out `output`, so the price without tiers applies:
-    // 400000 × 4 + 1 × 0.4 + 1000 × 10 millionths.
+    // The last tier leaves out `output`, so the price of the first one stays:
+    // 400000 × 4 + 1 × 0.4 + 1000 × 15 millionths.
     let long = usage(400_001, 1, 0, 1000, 0);
-    assert_eq!(cost(&tiered(), long), "1.6100004");
+    assert_eq!(cost(&tiered(), long), "1.6150004");
+}
+
+/// Each tier states the prices that it changes.
+#[test]
+fn lower_tier_keeps_the_prices_that_a_higher_one_leaves_out() {
+    let price = price(
+        r#"
+        input = "1.00"
+        output = "10.00"
+        tiers = [
+            { above = 100000, input = "2.00" },
+            { above = 200000, output = "20.00" },
+            { service_tier = "priority", output = "30.00", reasoning = "50.00" },
+            { service_tier = "priority", above = 100000, reasoning = "60.00" },
+            { service_tier = "priority", above = 200000, input = "4.00" },
+        ]
+        "#,
+    );
+    let at = |service_tier, input| {
+        let usage = Usage {
+            service_tier,
+            ..usage(input, 0, 0, 3000, 1000)
+        };
+        cost(&price, usage)
+    };
+    // 100000 × 1 + 3000 × 10 millionths, 150000 × 2 + 3000 × 10, and 250000 × 2 + 3000 × 20.
+    assert_eq!(at(ServiceTier::Standard, 100_000), "0.13");
+    assert_eq!(at(ServiceTier::Standard, 150_000), "0.33");
+    assert_eq!(at(ServiceTier::Standard, 250_000), "0.56");
+    // 100000 × 1 + 2000 × 30 + 1000 × 50 millionths, 150000 × 2 + 2000 × 30 + 1000 × 60, and
+    // 250000 × 4 + 2000 × 30 + 1000 × 60.
+    assert_eq!(at(ServiceTier::Priority, 100_000), "0.21");
+    assert_eq!(at(ServiceTier::Priority, 150_000), "0.42");
+    assert_eq!(at(ServiceTier::Priority, 250_000), "1.12");
+    // 250000 × 2 + 3000 × 20 millionths, and 250000 × 4 + 3000 × 60.
+    assert_eq!(price.estimate(250_000, 3000, None).to_string(), "0.56");
+    let priority = price.estimate(250_000, 3000, Some("priority"));
+    assert_eq!(priority.to_string(), "1.18");
 }
 
 /// Half a nano-unit for each token, and a pico-unit more or less.
@@ -254,6 +292,28 @@ fn an_estimate_takes_the_dearest_kind_of_token() {
     assert_eq!(discount.estimate(101, 0, None).to_string(), "0.0002");
 }
 
+#[test]
+fn an_estimate_has_the_price_that_a_tier_has_for_writes() {
+    let price = price(
+        r#"
+        input = "1.00"
+        output = "0"
+        tiers = [
+            { above = 100, cache_write = "1.25" },
+            { service_tier = "priority", cache_write_1h = "9.00" },
+        ]
+        "#,
+    );
+    // 100 × 1 millionths: the price without tiers has none for writes.
+    assert_eq!(price.estimate(100, 0, None).to_string(), "0.0001");
+    // All of it could be written for an hour, at twice the input: 1000 × 2 millionths.
+    assert_eq!(cost(&price, written(1000, 1000)), "0.002");
+    assert_eq!(price.estimate(1000, 0, None).to_string(), "0.002");
+    // 100 × 9 millionths.
+    let priority = price.estimate(100, 0, Some("priority"));
+    assert_eq!(priority.to_string(), "0.0009");
+}
+
 /// Prices of audio and of images, as OpenAI has them for `gpt-4o-audio-preview` and `gpt-image-1`:
 /// <https://platform.openai.com/docs/pricing>.
 fn with_media() -> Price {
@@ -347,8 +407,8 @@ fn a_service_tier_has_its_own_prices() {
     assert_eq!(at("priority", 200), "0.002275");
     // 1100 × 2.50 + 100 × 0.125 + 100 × 15
     assert_eq!(at("default", 1200), "0.0042625");
-    // The last tier has only a prompt price: 1100 × 5 + 100 × 0.125 + 100 × 15.
-    assert_eq!(at("priority", 1200), "0.0070125");
+    // The last tier has only a prompt price: 1100 × 5 + 100 × 0.25 + 100 × 20.
+    assert_eq!(at("priority", 1200), "0.007525");
     // A service tier without prices costs as much as the usual one.
     assert_eq!(at("scale", 200), "0.0011375");
 }

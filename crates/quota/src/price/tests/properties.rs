@@ -26,9 +26,10 @@ fn pico() -> impl Strategy<Value = PicoPrice> {
     prop_oneof![0..100_000_000_u64, any::<u64>()].prop_map(PicoPrice::from_pico)
 }
 
-/// Any prices of a tier.
+/// Any tier; most of them leave out some of the prices.
 fn any_tier() -> impl Strategy<Value = Tier> {
-    prop::array::uniform10(pico()).prop_map(|prices| {
+    // Vectors, because the strategies of arrays would fill the stack.
+    prop::collection::vec(prop::option::of(pico()), 10).prop_map(|prices| {
         let [
             input,
             cached,
@@ -37,7 +38,7 @@ fn any_tier() -> impl Strategy<Value = Tier> {
             output,
             reasoning,
             media @ ..,
-        ] = prices.map(Some);
+        ] = <[_; 10]>::try_from(prices).unwrap();
         let [audio_input, image_input, audio_output, image_output] = media;
         Tier {
             above: 0,
@@ -56,42 +57,56 @@ fn any_tier() -> impl Strategy<Value = Tier> {
     })
 }
 
-/// Any price, with tiers that may be cheaper.
+/// Any price with a price for cache writes, and with tiers that may be cheaper.
 fn any_price() -> impl Strategy<Value = Price> {
-    let tiers = (any_tier(), any_tier(), any_tier());
-    (tiers, 1..u64::MAX).prop_map(|((base, long, flex), above)| Price {
-        input: base.input.unwrap(),
-        cached_input: base.cached_input,
-        cache_write: base.cache_write,
-        cache_write_1h: base.cache_write_1h,
-        audio_input: base.audio_input,
-        image_input: base.image_input,
-        output: base.output.unwrap(),
-        reasoning: base.reasoning,
-        audio_output: base.audio_output,
-        image_output: base.image_output,
-        tiers: vec![
-            Tier { above, ..long },
-            Tier {
-                service_tier: Some("flex".into()),
-                ..flex
-            },
-        ],
-        pictures: Vec::new(),
+    let tiers = prop::collection::vec(any_tier(), 5);
+    let above = prop_oneof![1..u64::from(u32::MAX), 1..u64::MAX];
+    (tiers, pico(), above).prop_map(|(tiers, write, above)| {
+        let [base, long, longer, flex, long_flex] = <[_; 5]>::try_from(tiers).unwrap();
+        let flex_tier = |above, tier| Tier {
+            above,
+            service_tier: Some("flex".into()),
+            ..tier
+        };
+        Price {
+            input: base.input.unwrap_or_default(),
+            cached_input: base.cached_input,
+            cache_write: Some(write),
+            cache_write_1h: base.cache_write_1h,
+            audio_input: base.audio_input,
+            image_input: base.image_input,
+            output: base.output.unwrap_or_default(),
+            reasoning: base.reasoning,
+            audio_output: base.audio_output,
+            image_output: base.image_output,
+            tiers: vec![
+                Tier { above, ..long },
+                Tier {
+                    above: above.saturating_add(1 + above / 2),
+                    ..longer
+                },
+                flex_tier(0, flex),
+                flex_tier(above, long_flex),
+            ],
+            pictures: Vec::new(),
+        }
     })
 }
 
-/// A price whose tier is cheaper for no kind of token.
+/// A price with a tier that is cheaper for no kind of token.
 fn rising_price() -> impl Strategy<Value = Price> {
     any_price().prop_map(|mut price| {
-        let at_least = |low: PicoPrice| move |high: PicoPrice| high.max(low);
+        let raise = |higher: &mut Option<PicoPrice>, lower: PicoPrice| {
+            *higher = higher.map(|price| price.max(lower));
+        };
+        let (input, output) = (price.input, price.output);
+        price.tiers.truncate(1);
         for tier in &mut price.tiers {
-            tier.input = tier.input.map(at_least(price.input));
-            tier.cached_input = tier.cached_input.max(price.cached_input);
-            tier.cache_write = tier.cache_write.max(price.cache_write);
-            tier.cache_write_1h = tier.cache_write_1h.max(price.cache_write_1h);
-            tier.output = tier.output.map(at_least(price.output));
-            tier.reasoning = tier.reasoning.max(price.reasoning);
+            raise(&mut tier.input, input);
+            raise(&mut tier.cached_input, price.cached_input.unwrap_or(input));
+            raise(&mut tier.cache_write, price.cache_write.unwrap_or(input));
+            raise(&mut tier.output, output);
+            raise(&mut tier.reasoning, price.reasoning.unwrap_or(output));
         }
         price
     })
