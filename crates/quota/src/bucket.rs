@@ -7,6 +7,7 @@
 /// comes from requests that used more than they had reserved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bucket {
+    per_minute: u64,
     /// In grains, at the time `filled`.
     level: i64,
     /// In microseconds since the start.
@@ -17,23 +18,47 @@ impl Bucket {
     /// Creates a full bucket for `per_minute` units.
     pub(crate) fn full(per_minute: u64, now: u64) -> Self {
         Self {
+            per_minute,
             level: grains(per_minute),
             filled: now,
         }
     }
 
-    /// Adds the grains gained since the last call. A clock that went back adds nothing.
+    /// Adds the grains gained since the last call, and changes the limit to `per_minute` units. A
+    /// clock that went back adds nothing.
     pub(crate) fn fill(&mut self, per_minute: u64, now: u64) {
         let elapsed = now.saturating_sub(self.filled);
-        let gained = i128::from(elapsed) * i128::from(per_minute);
-        let level = (i128::from(self.level) + gained).min(grains(per_minute).into());
+        let gained = i128::from(elapsed) * i128::from(self.per_minute);
+        let level = (i128::from(self.level) + gained).min(grains(self.per_minute).into());
         self.level = i64::try_from(level).unwrap_or(i64::MAX);
         self.filled = self.filled.max(now);
+        if self.per_minute != per_minute {
+            self.set_limit(per_minute);
+        }
+    }
+
+    /// Changes the limit. The used units stay used; but units within the former limit are no debt
+    /// under a lower one, whose refill would take many minutes to pay it.
+    fn set_limit(&mut self, per_minute: u64) {
+        let used = grains(self.per_minute).saturating_sub(self.level);
+        let debt = self.level.min(0);
+        self.level = grains(per_minute).saturating_sub(used).max(debt);
+        self.per_minute = per_minute;
+    }
+
+    /// Returns the limit in units per minute.
+    pub(crate) fn per_minute(&self) -> u64 {
+        self.per_minute
     }
 
     /// Returns true if the bucket holds `units`.
     pub(crate) fn holds(&self, units: u64) -> bool {
         self.level >= grains(units)
+    }
+
+    /// Returns true if nothing is used.
+    pub(crate) fn is_full(&self) -> bool {
+        self.holds(self.per_minute)
     }
 
     /// Takes `units`, which may leave the bucket in debt.
@@ -54,11 +79,16 @@ impl Bucket {
 
     /// Returns the microseconds until the bucket holds `units`; 0 if it does. `units` is at most
     /// the limit.
-    pub(crate) fn until(&self, units: u64, per_minute: u64) -> u64 {
+    pub(crate) fn until(&self, units: u64) -> u64 {
         let missing = i128::from(grains(units)) - i128::from(self.level);
         let missing = u128::try_from(missing).unwrap_or(0);
-        let wait = missing.div_ceil(u128::from(per_minute.max(1)));
+        let wait = missing.div_ceil(u128::from(self.per_minute.max(1)));
         u64::try_from(wait).unwrap_or(u64::MAX)
+    }
+
+    /// Returns the microseconds until nothing is used.
+    pub(crate) fn until_full(&self) -> u64 {
+        self.until(self.per_minute)
     }
 }
 
@@ -86,10 +116,10 @@ mod tests {
         let mut bucket = Bucket::full(6, 0);
         (0..6).for_each(|_| bucket.take(1));
         assert!(!bucket.holds(1));
-        assert_eq!(bucket.until(1, 6), 10 * SECOND);
+        assert_eq!(bucket.until(1), 10 * SECOND);
         bucket.fill(6, 10 * SECOND - 1);
         assert!(!bucket.holds(1), "one microsecond is missing");
-        assert_eq!(bucket.until(1, 6), 1);
+        assert_eq!(bucket.until(1), 1);
         bucket.fill(6, 10 * SECOND);
         assert!(bucket.holds(1) && !bucket.holds(2));
         bucket.fill(6, 3_600 * SECOND);
@@ -115,11 +145,45 @@ mod tests {
     fn debt_is_paid_before_anything_can_be_taken() {
         let mut bucket = Bucket::full(60, 0);
         bucket.take(100);
-        assert_eq!((bucket.remaining(), bucket.until(0, 60)), (0, 40 * SECOND));
+        assert_eq!((bucket.remaining(), bucket.until(0)), (0, 40 * SECOND));
         bucket.fill(60, 40 * SECOND);
         assert!(bucket.holds(0) && !bucket.holds(1));
         bucket.fill(60, 41 * SECOND);
         assert!(bucket.holds(1));
+    }
+
+    #[test]
+    fn changed_limit_keeps_the_used_units() {
+        let of_100 = |used| {
+            let mut bucket = Bucket::full(100, 0);
+            bucket.take(used);
+            bucket
+        };
+        for (used, limit, remaining, wait) in [
+            (90, 1_000, 910, 0),
+            (90, 95, 5, 0),
+            // No debt: one unit at 50 a minute takes 1.2 s.
+            (90, 50, 0, 1_200_000),
+            // 20 units of debt, under each limit: 21 units take 25.2 s at 50 a minute.
+            (120, 1_000, 880, 0),
+            (120, 110, 0, 6_000_000),
+            (120, 50, 0, 25_200_000),
+        ] {
+            let mut bucket = of_100(used);
+            bucket.fill(limit, 0);
+            let found = (bucket.remaining(), bucket.until(1));
+            assert_eq!(found, (remaining, wait), "{used} used, limit {limit}");
+        }
+        // The units refill at the former limit until it is changed: 50 in 30 s, then 20 in 12 s.
+        let mut bucket = of_100(90);
+        bucket.fill(100, 30 * SECOND);
+        bucket.fill(100, 30 * SECOND);
+        assert_eq!(bucket.remaining(), 60);
+        let mut bucket = of_100(90);
+        bucket.fill(60, 30 * SECOND);
+        assert_eq!(bucket.remaining(), 20);
+        bucket.fill(60, 42 * SECOND);
+        assert_eq!(bucket.remaining(), 32);
     }
 
     #[test]

@@ -329,7 +329,7 @@ impl Ledger {
                 scope: Arc::clone(&slot.scope),
                 caps: caps.clone(),
                 in_use: slot.in_use(),
-                remaining: slot.remaining(caps),
+                remaining: slot.remaining(),
                 spent: caps.budget.as_ref().map(|_| slot.spent()),
                 reserved: slot.reserved(),
                 is_degraded: slot.is_degraded(),
@@ -514,7 +514,7 @@ impl Ledger {
             let slot = &self.slots[hold.slot];
             let terms = self.limits[slot.limit.place].terms.as_ref()?;
             let caps = &terms.caps;
-            caps.has_rates().then(|| slot.remaining(caps))
+            caps.has_rates().then(|| slot.remaining())
         });
         levels.fold(Remaining::default(), Remaining::min)
     }

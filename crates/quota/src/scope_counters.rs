@@ -110,7 +110,7 @@ impl ScopeCounters {
             Counters::Local(_) if caps.concurrency.is_some_and(|cap| self.in_use >= cap) => {
                 Some((Dimension::Concurrency, None))
             }
-            Counters::Local(local) => local.first_exceeded(caps, tokens, money),
+            Counters::Local(local) => local.first_exceeded(caps.budget.as_ref(), tokens, money),
         }
     }
 
@@ -177,9 +177,9 @@ impl ScopeCounters {
             }
     }
 
-    pub(crate) fn remaining(&self, caps: &Caps) -> Remaining {
+    pub(crate) fn remaining(&self) -> Remaining {
         match &self.counters {
-            Counters::Local(local) => local.remaining(caps),
+            Counters::Local(local) => local.remaining(),
             Counters::Leased(leased) => leased.remaining(),
         }
     }

@@ -201,6 +201,27 @@ fn new_store_lends_full_buckets_at_once() {
     assert_eq!((reply.held, reply.quarantined), (0, true));
 }
 
+/// The store knows the use of a rate, and not its rest.
+#[test]
+fn rate_that_changes_keeps_its_use() {
+    for (limit, available) in [(1_000, 910), (100, 10), (50, 0)] {
+        let bucket = |units| LeasedLimitSpec::Bucket {
+            per_minute: units,
+            capacity: units,
+        };
+        let mut model = store();
+        let reply = send(&mut model, 1, request(bucket(100), 1, 0, 90), (0, 0));
+        assert_eq!((reply.held, reply.available), (90, 10));
+        let spent = LeaseRequest {
+            used: 90,
+            unacked: 90,
+            ..request(bucket(limit), 2, 0, 0)
+        };
+        let reply = send(&mut model, 1, spent, (0, 0));
+        assert_eq!((reply.level, reply.available), (90, available));
+    }
+}
+
 /// The end of the quarantine takes nothing from a bucket either.
 #[test]
 fn bucket_stays_as_it_is_when_the_life_is_settled() {

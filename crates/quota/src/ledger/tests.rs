@@ -334,6 +334,75 @@ fn limits_are_replaced_while_requests_are_in_progress() {
     );
 }
 
+/// Returns the requests that are left of a rate of 100 a minute after 90 requests, once a reload has
+/// changed the rate, and the microseconds until the next one is admitted.
+fn left_after_a_reload(changed: Caps) -> (u64, Option<u64>) {
+    let (mut ledger, ids) = ledger(&[("rate", requests(100))]);
+    let claims = [claim(ids[0], "a")];
+    for _ in 0..90 {
+        let admission = ledger.admit(&claims, place, at_second(0));
+        ledger.end(admission.unwrap(), Used::default(), at_second(0));
+    }
+    ledger.set_limits([("rate".into(), changed.into())]);
+    let mut left = 0;
+    loop {
+        match ledger.admit(&claims, place, at_second(0)) {
+            Ok(admission) => ledger.end(admission, Used::default(), at_second(0)),
+            Err(refused) => return (left, refused.retry_after),
+        };
+        left += 1;
+    }
+}
+
+#[test]
+fn rate_that_a_reload_changes_keeps_its_use() {
+    assert_eq!(left_after_a_reload(requests(100)), (10, Some(600_000)));
+    assert_eq!(left_after_a_reload(requests(1_000)), (910, Some(60_000)));
+    assert_eq!(left_after_a_reload(requests(50)), (0, Some(1_200_000)));
+}
+
+/// Requests and tokens from the time before were within no rate, and are no debt of a new one.
+#[test]
+fn rate_that_a_reload_adds_begins_full() {
+    let (mut ledger, ids) = ledger(&[("limit", Caps::concurrency(1))]);
+    let claims = [claim(ids[0], "a")];
+    let used = Used {
+        tokens: 5_000,
+        ..Used::default()
+    };
+    for _ in 0..500 {
+        let admission = ledger.admit(&claims, tokens(5_000), at_second(0));
+        ledger.end(admission.unwrap(), used, at_second(0));
+    }
+    let with_rates = Caps {
+        requests_per_minute: Some(10),
+        tokens_per_minute: Some(9_000),
+        ..Caps::concurrency(1)
+    };
+    ledger.set_limits([("limit".into(), with_rates.clone().into())]);
+    let admission = ledger.admit(&claims, place, at_second(1)).unwrap();
+    let rest = admission.remaining();
+    let level = |limit, remaining, reset| {
+        Some(Level {
+            limit,
+            remaining,
+            reset,
+        })
+    };
+    assert_eq!(rest.requests, level(10, 9, 6_000_000));
+    assert_eq!(rest.tokens, level(9_000, 9_000, 0));
+    ledger.end(admission, used, at_second(1));
+    // 5,000 of 9,000 tokens were used. They are forgotten with the rate.
+    ledger.set_limits([("limit".into(), Caps::concurrency(1).into())]);
+    let without = ledger.admit(&claims, tokens(5_000), at_second(1)).unwrap();
+    assert_eq!(without.remaining(), Remaining::default());
+    ledger.end(without, used, at_second(1));
+    ledger.set_limits([("limit".into(), with_rates.into())]);
+    let admission = ledger.admit(&claims, place, at_second(1)).unwrap();
+    assert_eq!(admission.remaining().tokens, level(9_000, 9_000, 0));
+    ledger.end(admission, Used::default(), at_second(1));
+}
+
 #[test]
 fn budget_that_returns_is_another_one() {
     let names = ["spent", "rate"].map(Arc::<str>::from);

@@ -12,8 +12,9 @@ use crate::request::{Level, Now, Remaining, Used};
 /// The rates and the money of one scope.
 #[derive(Debug)]
 pub(super) struct LocalCounters {
-    requests: Bucket,
-    tokens: Bucket,
+    /// `None` without a cap, as `tokens`: nothing is counted then, and a cap begins full.
+    requests: Option<Bucket>,
+    tokens: Option<Bucket>,
     spending: BudgetSpending,
 }
 
@@ -40,24 +41,20 @@ struct WindowSpending {
 impl LocalCounters {
     /// Creates full buckets, and a window of the budget in which nothing is spent.
     pub(super) fn new(caps: &Caps, now: Now) -> Self {
-        let full = |cap: Option<u64>| Bucket::full(cap.unwrap_or(0), now.monotonic);
         let mut counters = Self {
-            requests: full(caps.requests_per_minute),
-            tokens: full(caps.tokens_per_minute),
+            requests: None,
+            tokens: None,
             spending: BudgetSpending::default(),
         };
-        counters.spending.refresh(caps.budget.as_ref(), now.unix_ms);
+        counters.refresh(caps, now);
         counters
     }
 
-    /// Refills the rates, and begins a new window of the budget if the last one has ended.
+    /// Refills the rates, adapts them to changed caps, and begins a new window of the budget if the
+    /// last one has ended.
     pub(super) fn refresh(&mut self, caps: &Caps, now: Now) {
-        if let Some(cap) = caps.requests_per_minute {
-            self.requests.fill(cap, now.monotonic);
-        }
-        if let Some(cap) = caps.tokens_per_minute {
-            self.tokens.fill(cap, now.monotonic);
-        }
+        refill(&mut self.requests, caps.requests_per_minute, now);
+        refill(&mut self.tokens, caps.tokens_per_minute, now);
         self.spending.refresh(caps.budget.as_ref(), now.unix_ms);
     }
 
@@ -65,24 +62,24 @@ impl LocalCounters {
     /// it would have room.
     pub(super) fn first_exceeded(
         &self,
-        caps: &Caps,
+        budget: Option<&Budget>,
         tokens: u64,
         money: Money,
     ) -> Option<(Dimension, Option<u64>)> {
-        if let Some(budget) = &caps.budget
+        if let Some(budget) = budget
             && !self.spending.has_room(budget, money)
         {
             return Some((Dimension::Budget, None));
         }
-        if let Some(cap) = caps.requests_per_minute
-            && !self.requests.holds(1)
+        if let Some(requests) = &self.requests
+            && !requests.holds(1)
         {
-            return Some((Dimension::Requests, Some(self.requests.until(1, cap))));
+            return Some((Dimension::Requests, Some(requests.until(1))));
         }
-        if let Some(cap) = caps.tokens_per_minute
-            && !self.tokens.holds(tokens)
+        if let Some(bucket) = &self.tokens
+            && !bucket.holds(tokens)
         {
-            return Some((Dimension::Tokens, Some(self.tokens.until(tokens, cap))));
+            return Some((Dimension::Tokens, Some(bucket.until(tokens))));
         }
         None
     }
@@ -90,8 +87,12 @@ impl LocalCounters {
     /// Counts a request, and reserves the tokens and the money that it may use. Returns the window of
     /// the budget.
     pub(super) fn take(&mut self, tokens: u64, money: Money) -> BudgetWindow {
-        self.requests.take(1);
-        self.tokens.take(tokens);
+        if let Some(requests) = &mut self.requests {
+            requests.take(1);
+        }
+        if let Some(bucket) = &mut self.tokens {
+            bucket.take(tokens);
+        }
         let current = &mut self.spending.current;
         current.reserved = current.reserved.saturating_add(money);
         BudgetWindow(current.ends_ms)
@@ -105,8 +106,10 @@ impl LocalCounters {
         window: BudgetWindow,
         used: Used,
     ) {
-        self.tokens.release(tokens);
-        self.tokens.take(used.tokens);
+        if let Some(bucket) = &mut self.tokens {
+            bucket.release(tokens);
+            bucket.take(used.tokens);
+        }
         let BudgetSpending { current, before } = &mut self.spending;
         let mut windows = [current, before].into_iter();
         if let Some(admitted) = windows.find(|at| window == BudgetWindow(at.ends_ms)) {
@@ -124,25 +127,24 @@ impl LocalCounters {
     /// Returns true if the counters do not differ from new ones. `caps` is `None` if the limit was
     /// removed.
     pub(super) fn is_unused(&self, caps: Option<&Caps>) -> bool {
-        let is_full = |bucket: &Bucket, cap: Option<u64>| cap.is_none_or(|cap| bucket.holds(cap));
+        let is_full = |bucket: &Option<Bucket>| bucket.as_ref().is_none_or(Bucket::is_full);
         caps.is_none_or(|caps| {
-            is_full(&self.requests, caps.requests_per_minute)
-                && is_full(&self.tokens, caps.tokens_per_minute)
+            is_full(&self.requests)
+                && is_full(&self.tokens)
                 && (caps.budget.is_none() || self.spending.is_zero())
         })
     }
 
     /// Returns the rest of the rates.
-    pub(super) fn remaining(&self, caps: &Caps) -> Remaining {
-        let level = |bucket: &Bucket, cap: u64| Level {
-            limit: cap,
+    pub(super) fn remaining(&self) -> Remaining {
+        let level = |bucket: &Bucket| Level {
+            limit: bucket.per_minute(),
             remaining: bucket.remaining(),
-            reset: bucket.until(cap, cap),
+            reset: bucket.until_full(),
         };
-        let requests = caps.requests_per_minute;
         Remaining {
-            requests: requests.map(|cap| level(&self.requests, cap)),
-            tokens: caps.tokens_per_minute.map(|cap| level(&self.tokens, cap)),
+            requests: self.requests.as_ref().map(level),
+            tokens: self.tokens.as_ref().map(level),
         }
     }
 
@@ -154,6 +156,15 @@ impl LocalCounters {
     /// Returns the money that is reserved for requests that were admitted in the current window.
     pub(super) fn reserved(&self) -> Money {
         self.spending.current.reserved
+    }
+}
+
+/// Refills a rate. One whose cap has changed keeps its use.
+fn refill(bucket: &mut Option<Bucket>, cap: Option<u64>, now: Now) {
+    match (bucket.as_mut(), cap) {
+        (Some(filled), Some(cap)) => filled.fill(cap, now.monotonic),
+        (None, Some(cap)) => *bucket = Some(Bucket::full(cap, now.monotonic)),
+        (_, None) => *bucket = None,
     }
 }
 
