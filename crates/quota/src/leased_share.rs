@@ -238,9 +238,14 @@ impl LeasedShare {
         }
     }
 
-    /// Returns the taken amount, as if it had never been taken.
+    /// Returns an amount that was taken just before, as if it had never been taken. Once the share
+    /// was polled, [`settle`](Self::settle) returns it: the store may have counted it by then.
     pub fn release(&mut self, taken: ShareReservation) {
-        self.settle(taken, 0);
+        self.in_use = self.in_use.saturating_sub(taken.amount);
+        self.end_reservation_for_waiters();
+        if self.spec.is_consumed() {
+            self.used = self.used.saturating_sub(taken.amount);
+        }
     }
 
     /// Returns the request that has to be sent to the store now, if any.

@@ -319,7 +319,7 @@ impl World {
             self.counts.lost += 1;
             if self.plan.end_with_lease {
                 for open in std::mem::take(&mut replica.open) {
-                    replica.share.release(open.taken);
+                    replica.share.settle(open.taken, 0);
                     self.truth.ended(
                         open.taken.amount,
                         open.taken.amount,

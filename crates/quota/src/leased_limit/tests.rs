@@ -245,6 +245,32 @@ fn a_store_that_may_have_forgotten_makes_the_limit_degraded() {
     assert!(leased.is_degraded());
 }
 
+/// Amounts that were taken before the refusal come back, also from a store in quarantine.
+#[test]
+fn request_refused_in_quarantine_spends_no_budget() {
+    let mut leased = leased(&Caps {
+        requests_per_minute: Some(6),
+        budget: caps().budget,
+        ..Caps::default()
+    });
+    let dollar = "1.00".parse().unwrap();
+    assert!(leased.take(0, dollar, now(0)).is_err());
+    for (dimension, request) in requests(&mut leased, now(0)) {
+        let grant = LeaseGrant {
+            held: 5_000_000_000,
+            quarantined: true,
+            ..grant(&request)
+        };
+        leased.on_grant(dimension, &request, Some(&grant), now(0));
+    }
+    for _ in 0..9 {
+        let shortfall = leased.take(0, dollar, now(1)).unwrap_err();
+        assert_eq!(shortfall.dimension, Dimension::Requests);
+    }
+    let held: Vec<_> = leased.parts().iter().map(|part| part.held).collect();
+    assert_eq!(held, [0, 5_000_000_000]);
+}
+
 #[test]
 fn a_reply_with_another_number_refuses_the_ask() {
     let mut leased = leased(&Caps::concurrency(10));
