@@ -103,14 +103,15 @@ impl LeasedLimit {
             dimensions: Vec::new(),
             has_lost: false,
         };
-        leased.refresh(caps, now);
+        leased.refresh(caps, lending, now);
         leased
     }
 
-    /// Adapts the shares to changed caps, and begins a new window of the budget if the last one has
-    /// ended.
-    pub(crate) fn refresh(&mut self, caps: &Caps, now: Now) {
-        if self.caps != *caps {
+    /// Adapts the shares to changed caps and settings, and begins a new window of the budget if the
+    /// last one has ended.
+    pub(crate) fn refresh(&mut self, caps: &Caps, lending: LeaseSettings, now: Now) {
+        if self.caps != *caps || self.lending != lending {
+            self.lending = lending;
             let permits = caps.concurrency.map(|cap| LeasedLimitSpec::Permits { cap });
             let bucket = |cap| LeasedLimitSpec::Bucket {
                 per_minute: micro(cap),
@@ -119,6 +120,9 @@ impl LeasedLimit {
             self.set_spec(DimensionId::Permits, permits);
             self.set_spec(DimensionId::Requests, caps.requests_per_minute.map(bucket));
             self.set_spec(DimensionId::Tokens, caps.tokens_per_minute.map(bucket));
+            if let Some(budget) = &caps.budget {
+                self.set_amount(nanos(budget.amount));
+            }
             self.caps = caps.clone();
         }
         if let Some(budget) = &caps.budget {
@@ -128,12 +132,42 @@ impl LeasedLimit {
 
     /// Sets the terms of a dimension, which is added or removed if necessary.
     fn set_spec(&mut self, id: DimensionId, spec: Option<LeasedLimitSpec>) {
-        let mode = self.lending.mode;
+        let (mode, loss) = (self.lending.mode, self.new_loss(id));
         match (spec, self.find(id)) {
             (None, _) => self.dimensions.retain(|leased| leased.id != id),
-            (Some(spec), Some(leased)) => leased.share.set_terms(spec, mode),
+            (Some(spec), Some(leased)) => {
+                leased.share.set_terms(spec, mode);
+                if leased.loss.is_some() != loss.is_some() {
+                    leased.share.set_ends_requests(loss.is_some());
+                    leased.loss = loss;
+                }
+            }
             (Some(spec), None) => self.add(id, spec),
         }
+    }
+
+    /// Returns the loss of a lease of a dimension, if requests have to end with it. An open limit
+    /// admits more than its cap without a lease, so its requests need not end.
+    fn new_loss(&self, id: DimensionId) -> Option<LeaseLoss> {
+        let LeaseSettings {
+            mode, lost_lease, ..
+        } = self.lending;
+        let ends_requests = lost_lease == LostLease::End && mode != FailMode::Open;
+        (id == DimensionId::Permits && ends_requests).then(LeaseLoss::default)
+    }
+
+    /// Changes the amount of the budget in its current window, if it has begun.
+    fn set_amount(&mut self, new: u64) {
+        let mode = self.lending.mode;
+        let current = self.current_budget();
+        let Some(leased) = current.and_then(|id| self.find(id)) else {
+            return;
+        };
+        let mut spec = leased.share.spec();
+        if let LeasedLimitSpec::Budget { amount, .. } = &mut spec {
+            *amount = new;
+        }
+        leased.share.set_terms(spec, mode);
     }
 
     fn refresh_budget(&mut self, budget: &Budget, unix_ms: i64) {
@@ -154,19 +188,10 @@ impl LeasedLimit {
     /// Adds a dimension with an empty share.
     fn add(&mut self, id: DimensionId, spec: LeasedLimitSpec) {
         let name = format!("{}/{}", self.name, id.name());
-        let LeaseSettings {
-            mode,
-            lease,
-            lost_lease,
-        } = self.lending;
+        let LeaseSettings { mode, lease, .. } = self.lending;
         let mut share = LeasedShare::new(name.into(), spec, mode, lease);
-        // An open limit admits more than its cap without a lease, so its requests need not end.
-        let ends_requests = lost_lease == LostLease::End && mode != FailMode::Open;
-        let mut loss = None;
-        if id == DimensionId::Permits && ends_requests {
-            share = share.ending_requests();
-            loss = Some(LeaseLoss::default());
-        }
+        let loss = self.new_loss(id);
+        share.set_ends_requests(loss.is_some());
         // Most limits keep the dimensions that they have.
         self.dimensions.reserve_exact(1);
         self.dimensions.push(LeasedDimension {

@@ -167,12 +167,11 @@ impl LeasedShare {
         }
     }
 
-    /// Ends the lease earlier, by the time between two checks of it, which are [`CHECKS_OF_LEASE`]
-    /// in a lease: requests that must not outlive it are ended before it is really over.
-    #[must_use]
-    pub fn ending_requests(mut self) -> Self {
-        self.ends_requests = true;
-        self
+    /// Sets whether requests must not outlive their lease. Then the next leases end earlier, by the
+    /// time between two checks, which are [`CHECKS_OF_LEASE`] in a lease, so that requests are ended
+    /// before their lease is really over.
+    pub fn set_ends_requests(&mut self, ends_requests: bool) {
+        self.ends_requests = ends_requests;
     }
 
     /// Replaces the limit by another one of the same kind.

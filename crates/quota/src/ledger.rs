@@ -276,7 +276,7 @@ impl Ledger {
                 continue;
             };
             let terms = self.limits[slot.limit.place].terms.as_ref();
-            slot.refresh(terms.map(|terms| &terms.caps), now);
+            slot.refresh(terms, now);
             let taken = hold.taken.map(|taken| *taken);
             slot.settle((hold.tokens, admission.money), hold.window, used, taken);
             if slot.is_due() {
@@ -320,10 +320,11 @@ impl Ledger {
         let mut all = Vec::new();
         for (_, slot) in &mut self.slots {
             let limit = &self.limits[slot.limit.place];
-            let Some(Terms { caps, .. }) = &limit.terms else {
+            let Some(terms) = &limit.terms else {
                 continue;
             };
-            slot.refresh(Some(caps), now);
+            slot.refresh(Some(terms), now);
+            let caps = &terms.caps;
             all.push(Status {
                 limit: Arc::clone(&limit.name),
                 scope: Arc::clone(&slot.scope),
@@ -439,7 +440,7 @@ impl Ledger {
         let limit = limit.filter(|limit| limit.id == claim.limit)?;
         let terms = limit.terms.as_ref()?;
         if let Some(index) = limit.scopes.get(claim.scope) {
-            self.slots[*index].refresh(Some(&terms.caps), now);
+            self.slots[*index].refresh(Some(terms), now);
             return Some(*index);
         }
         let scope: Arc<str> = claim.scope.into();
@@ -524,9 +525,9 @@ impl Ledger {
             return;
         };
         let limit = &mut self.limits[slot.limit.place];
-        let caps = limit.terms.as_ref().map(|terms| &terms.caps);
-        slot.refresh(caps, now);
-        if slot.is_idle(caps) {
+        let terms = limit.terms.as_ref();
+        slot.refresh(terms, now);
+        if slot.is_idle(terms.map(|terms| &terms.caps)) {
             limit.scopes.remove(&slot.scope);
             self.slots.remove(index);
         }

@@ -80,13 +80,17 @@ impl ScopeCounters {
         }
     }
 
-    /// Refills the rates, and begins a new window of the budget if the last one has ended. `caps`
-    /// is `None` if the limit was removed.
-    pub(crate) fn refresh(&mut self, caps: Option<&Caps>, now: Now) {
-        let Some(caps) = caps else { return };
-        match &mut self.counters {
-            Counters::Local(local) => local.refresh(caps, now),
-            Counters::Leased(leased) => leased.refresh(caps, now),
+    /// Refills the rates, adapts the counters to changed terms, and begins a new window of the budget
+    /// if the last one has ended. `terms` is `None` if the limit was removed.
+    pub(crate) fn refresh(&mut self, terms: Option<&Terms>, now: Now) {
+        let Some(Terms { caps, lending }) = terms else {
+            return;
+        };
+        match (&mut self.counters, lending) {
+            (Counters::Local(local), _) => local.refresh(caps, now),
+            (Counters::Leased(leased), Some(lending)) => leased.refresh(caps, *lending, now),
+            // A process has a lease store for all of its time.
+            (Counters::Leased(_), None) => {}
         }
     }
 

@@ -155,7 +155,7 @@ impl World {
         let drift = self.random.within(0, 2 * MAX_DRIFT_PPM);
         let mut share = LeasedShare::new("limit".into(), self.plan.spec, mode, lease);
         if self.plan.end_with_lease {
-            share = share.ending_requests();
+            share.set_ends_requests(true);
         }
         Replica {
             id: self.random.next() >> 11,

@@ -4,6 +4,11 @@ use super::*;
 use crate::{FailMode, Window, Zone};
 
 const LEASE: Duration = Duration::from_secs(10);
+const LENDING: LeaseSettings = LeaseSettings {
+    mode: FailMode::Closed,
+    lease: LEASE,
+    lost_lease: LostLease::Finish,
+};
 /// 2026-01-01T00:00:00Z.
 const NEW_YEAR: i64 = 1_767_225_600_000;
 const HOUR: i64 = 3_600_000;
@@ -28,12 +33,7 @@ fn caps() -> Caps {
 }
 
 fn leased(caps: &Caps) -> LeasedLimit {
-    let lending = LeaseSettings {
-        mode: FailMode::Closed,
-        lease: LEASE,
-        lost_lease: LostLease::Finish,
-    };
-    LeasedLimit::new("q0", "team-a", caps, lending, now(0))
+    LeasedLimit::new("q0", "team-a", caps, LENDING, now(0))
 }
 
 fn requests(leased: &mut LeasedLimit, at: Now) -> Vec<(DimensionId, LeaseRequest)> {
@@ -212,7 +212,7 @@ fn money_that_was_spent_before_is_reported_to_the_store() {
     };
     assert_eq!(budget(&mut leased), spec(1_767_225_600, 12));
     // The next hour begins without accounted spending.
-    leased.refresh(&caps(), now(3_600_000));
+    leased.refresh(&caps(), LENDING, now(3_600_000));
     assert_eq!(budget(&mut leased), spec(1_767_229_200, 0));
 }
 
@@ -395,9 +395,9 @@ fn spent_money_is_the_stores_count_in_the_window() {
     let id = leased.current_budget().unwrap();
     leased.find(id).unwrap().level = 123;
     assert_eq!(leased.spent(), Money::from_nanos(123));
-    leased.refresh(&caps(), now(3_599_999));
+    leased.refresh(&caps(), LENDING, now(3_599_999));
     assert_eq!(leased.spent(), Money::from_nanos(123));
-    leased.refresh(&caps(), now(3_600_000));
+    leased.refresh(&caps(), LENDING, now(3_600_000));
     assert_eq!(leased.spent(), Money::ZERO);
 }
 
@@ -429,7 +429,7 @@ fn a_window_that_is_over_is_settled_and_dropped() {
         ..Caps::default()
     });
     let taken = take(&mut leased, 0, Money::from_nanos(700), now(0));
-    leased.refresh(&caps(), now(3_600_000));
+    leased.refresh(&caps(), LENDING, now(3_600_000));
     assert_eq!(
         leased.parts().last().unwrap().key,
         "q0/team-a/budget@1767229200"
@@ -466,7 +466,7 @@ fn a_window_that_is_over_is_settled_and_dropped() {
 #[test]
 fn a_window_is_entered_once() {
     let mut leased = leased(&caps());
-    leased.refresh(&caps(), now(1));
+    leased.refresh(&caps(), LENDING, now(1));
     assert_eq!(leased.dimensions.len(), 4);
     assert_eq!(
         leased.current_budget(),
@@ -483,7 +483,7 @@ fn changed_caps_keep_permits_in_use() {
         requests_per_minute: None,
         ..caps()
     };
-    leased.refresh(&fewer, now(1));
+    leased.refresh(&fewer, LENDING, now(1));
     let ids: Vec<_> = leased
         .dimensions
         .iter()
@@ -497,6 +497,68 @@ fn changed_caps_keep_permits_in_use() {
         (LeasedLimitSpec::Permits { cap: 5 }, 1)
     );
     assert_eq!(leased.remaining().requests, None);
+}
+
+/// A reload changes the amount of the window that has begun, and keeps its spending.
+#[test]
+fn changed_amount_of_a_budget_applies_at_once() {
+    let amount = |amount: &str| {
+        let amount = amount.parse().unwrap();
+        let budget = Budget::new(amount, "USD".parse().unwrap(), Window::Hour, Zone::UTC);
+        Caps {
+            budget: Some(budget.unwrap()),
+            ..Caps::default()
+        }
+    };
+    let mut leased = leased(&amount("50.00"));
+    leased.add_spent("20.00".parse().unwrap());
+    let taken = take(&mut leased, 0, "5.00".parse().unwrap(), now(0));
+    leased.refresh(&amount("80.00"), LENDING, now(1));
+    assert!(leased.take(0, "30.00".parse().unwrap(), now(1)).is_err());
+    let asked = requests(&mut leased, now(1));
+    let [(_, request)] = &asked[..] else {
+        panic!("{asked:?}")
+    };
+    let expected = LeasedLimitSpec::Budget {
+        amount: 80_000_000_000,
+        window: 1_767_225_600,
+        accounted: 20_000_000_000,
+    };
+    assert_eq!(request.spec, expected);
+    assert_eq!(in_use(&leased), [5_000_000_000]);
+    leased.release(taken);
+    assert_eq!(in_use(&leased), [0]);
+}
+
+/// A reload during an outage of the store admits requests to scopes in use as well.
+#[test]
+fn changed_reaction_to_a_lost_store_applies_at_once() {
+    let ending = |mode| LeaseSettings {
+        mode,
+        lost_lease: LostLease::End,
+        ..LENDING
+    };
+    let caps = Caps::concurrency(10);
+    let mut leased = leased(&caps);
+    leased.refresh(&caps, ending(FailMode::Closed), now(0));
+    let running = take(&mut leased, 0, Money::ZERO, now(0));
+    let loss = leased.loss().unwrap().clone();
+    let without_store = now(11_000);
+    assert!(leased.take(0, Money::ZERO, without_store).is_err());
+    assert!(loss.has_happened());
+    let asked = requests(&mut leased, without_store);
+    leased.on_grant(DimensionId::Permits, &asked[0].1, None, without_store);
+    assert!(leased.take(0, Money::ZERO, without_store).is_err());
+    leased.refresh(&caps, ending(FailMode::Open), without_store);
+    let admitted = leased.take(0, Money::ZERO, without_store).unwrap();
+    assert!(leased.loss().is_none(), "it need not end");
+    leased.refresh(&caps, ending(FailMode::Closed), without_store);
+    assert!(leased.take(0, Money::ZERO, without_store).is_err());
+    assert!(leased.loss().is_some());
+    for taken in [running, admitted] {
+        leased.release(taken);
+    }
+    assert_eq!(in_use(&leased), [0]);
 }
 
 #[test]
