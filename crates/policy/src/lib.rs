@@ -51,4 +51,4 @@ pub mod hedge;
 // The stores of keys and usage.
 pub mod accounting;
 
-pub use crate::policy::{Embedded, Policies, Policy};
+pub use crate::policy::{AtStart, Policies, Policy};

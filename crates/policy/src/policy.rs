@@ -138,23 +138,34 @@ impl Policy {
     }
 
     /// Builds the policy of a changed configuration. Unchanged upstreams keep their connections.
-    pub fn reload(config: &Config, before: &Self, engines: Embedded) -> Result<Self, ConfigError> {
+    pub fn reload(config: &Config, before: &Self, opened: AtStart) -> Result<Self, ConfigError> {
         let (keys, _) = keys::gather(config, true)?;
         let routes = Routes::reload(config, &before.routes)?;
         let stored = Arc::clone(before.keys.stored());
         let policy = Self::new(config, keys, stored, routes)?;
-        for (images, is_loaded, kind) in [
-            (false, engines.text, "text"),
-            (true, engines.images, "image"),
-        ] {
-            if policy.needs_embedded(images) && !is_loaded && !before.needs_embedded(images) {
+        policy.check_opened(before, opened)?;
+        Ok(policy)
+    }
+
+    /// Refuses a policy that needs a part of the gateway which was not opened at the start.
+    fn check_opened(&self, before: &Self, opened: AtStart) -> Result<(), ConfigError> {
+        for (images, is_loaded, kind) in
+            [(false, opened.text, "text"), (true, opened.images, "image")]
+        {
+            if self.needs_embedded(images) && !is_loaded && !before.needs_embedded(images) {
                 let why = "which was not loaded at the start: restart to load it";
                 return Err(ConfigError::one(format!(
                     "a model needs the embedded {kind} engine, {why}"
                 )));
             }
         }
-        Ok(policy)
+        if self.rules.iter().any(|rule| rule.caps.budget.is_some()) && !opened.store {
+            let why = "which was not set at the start: restart to open the store";
+            return Err(ConfigError::one(format!(
+                "a budget needs state.accounting, {why}"
+            )));
+        }
+        Ok(())
     }
 }
 
@@ -235,18 +246,47 @@ impl Policies {
     }
 }
 
-/// The embedded engines that were loaded at the start. None is loaded later.
-#[derive(Clone, Copy, Debug)]
-pub struct Embedded {
-    /// True if the text engine was loaded.
+/// The parts of the gateway that were opened at the start. None is opened later.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AtStart {
+    /// True if the embedded text engine was loaded.
     pub text: bool,
-    /// True if the image engine was loaded.
+    /// True if the embedded image engine was loaded.
     pub images: bool,
+    /// True if the store of keys and usage was opened.
+    pub store: bool,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Otherwise what was spent would be forgotten with the process.
+    #[test]
+    fn reload_adds_no_budget_without_an_open_store() {
+        let with_budget = r#"
+            [state]
+            accounting = "sqlite:a.db"
+            [[quotas]]
+            budget = { amount = "50.00", currency = "USD", window = "month" }
+        "#;
+        let config = Config::parse("").unwrap();
+        let (before, _) = Policy::read(&config, false, Network::default()).unwrap();
+        let reload = |store| {
+            let opened = AtStart {
+                store,
+                ..AtStart::default()
+            };
+            let config = Config::parse(with_budget).unwrap();
+            let reloaded = Policy::reload(&config, &before, opened);
+            reloaded.err().map(|error| error.to_string())
+        };
+        assert_eq!(
+            reload(false).unwrap(),
+            "a budget needs state.accounting, which was not set at the start: restart to open the store"
+        );
+        assert_eq!(reload(true), None);
+    }
 
     #[test]
     fn facts_come_from_the_targets_unless_the_model_has_them() {

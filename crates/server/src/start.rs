@@ -29,7 +29,7 @@ use policy::keys::{self, GeneratedKey};
 use policy::lease_store;
 use policy::limit::lease_client::LeaseClient;
 use policy::policy_keys::StoredKeys;
-use policy::{Embedded, Policy};
+use policy::{AtStart, Policy};
 use telemetry::requests::trace_queue::TraceQueue;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
@@ -193,14 +193,15 @@ async fn start_tasks(
     }
     let (policies, metrics) = (Arc::clone(&state.policies), Arc::clone(&state.metrics));
     if let Some((path, hangup)) = reload {
-        let engines = Embedded {
+        let opened = AtStart {
             text: state.text_engine.is_some(),
             images: state.image_engine.is_some(),
+            store: state.accounting.is_some(),
         };
         let running = Reloader {
             policies: Arc::clone(&policies),
             certificates,
-            engines,
+            opened,
             limits: state.limits.clone(),
             metrics: Arc::clone(&metrics),
         };

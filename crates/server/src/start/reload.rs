@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use config::fixed::FixedSettings;
 use config::{Config, ConfigError, Limits};
-use policy::{Embedded, Policies, Policy};
+use policy::{AtStart, Policies, Policy};
 use telemetry::metrics::Metrics;
 use tokio::signal::unix::Signal;
 use tokio::task::spawn_blocking;
@@ -21,8 +21,8 @@ use super::certificates::Certificate;
 pub(super) struct Reloader {
     pub(super) policies: Arc<Policies>,
     pub(super) certificates: Vec<Certificate>,
-    /// The engines that are loaded.
-    pub(super) engines: Embedded,
+    /// The parts that were opened at the start.
+    pub(super) opened: AtStart,
     /// The limits, which stay as they were at the start.
     pub(super) limits: Limits,
     pub(super) metrics: Arc<Metrics>,
@@ -55,7 +55,7 @@ impl Reloader {
     /// taken also if the configuration cannot be.
     async fn reload(&mut self, path: &Path, at_start: Option<&FixedSettings>) {
         let (policies, metrics) = (&self.policies, &self.metrics);
-        match read(path.to_owned(), policies.current(), self.engines).await {
+        match read(path.to_owned(), policies.current(), self.opened).await {
             Ok((config, policy)) => {
                 tracing::info!(keys = policy.keys.entries().len(), "configuration reloaded");
                 policies.replace(policy);
@@ -80,11 +80,11 @@ impl Reloader {
 async fn read(
     path: PathBuf,
     before: Arc<Policy>,
-    engines: Embedded,
+    opened: AtStart,
 ) -> Result<(Config, Policy), ConfigError> {
     let read = spawn_blocking(move || {
         let config = Config::load(&path)?;
-        let policy = Policy::reload(&config, &before, engines)?;
+        let policy = Policy::reload(&config, &before, opened)?;
         Ok((config, policy))
     });
     read.await
