@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use http::header::{AUTHORIZATION, COOKIE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 /// Parses `headers`. Whether a header may be set at all is checked by `upstream::Options`.
@@ -10,7 +9,7 @@ pub(crate) fn fixed(found: &BTreeMap<String, String>) -> Result<HeaderMap, Strin
     let mut headers = HeaderMap::new();
     for (name, value) in found {
         let parsed = self::name("headers", name)?;
-        if [AUTHORIZATION, COOKIE].contains(&parsed) {
+        if CREDENTIALS.contains(&parsed.as_str()) {
             return Err(format!(
                 "headers: '{name}' carries credentials; set 'api_key' and 'auth' instead"
             ));
@@ -37,3 +36,15 @@ pub(crate) fn name(setting: &str, name: &str) -> Result<HeaderName, String> {
     name.parse()
         .map_err(|_| format!("{setting}: '{name}' is not the name of a header"))
 }
+
+/// The headers that carry credentials, among them those in which
+/// [Anthropic](https://docs.anthropic.com/en/api/overview#authentication),
+/// [Azure](https://learn.microsoft.com/en-us/azure/ai-foundry/openai/reference#authentication) and
+/// [Gemini](https://ai.google.dev/gemini-api/docs/api-key) take a key.
+const CREDENTIALS: [&str; 5] = [
+    "authorization",
+    "cookie",
+    "x-api-key",
+    "api-key",
+    "x-goog-api-key",
+];

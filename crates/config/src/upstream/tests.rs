@@ -113,8 +113,8 @@ fn the_header_of_the_key_is_checked() {
             "`auth` has the header `host`, which the gateway sets itself.",
         ),
         (
-            "auth = { header = \"api-key\" }\nheaders = { API-Key = \"x\" }",
-            "`headers` has `api-key`, which the gateway sets itself.",
+            "auth = { header = \"x-key\" }\nheaders = { X-Key = \"x\" }",
+            "`headers` has `x-key`, which the gateway sets itself.",
         ),
         ("auth = { header = \"api-key\" }", ""),
     ] {
@@ -144,6 +144,18 @@ fn headers_that_are_not_the_operators_are_refused() {
         (
             "headers = { Authorization = \"Bearer x\" }",
             "headers: 'Authorization' carries credentials; set 'api_key' and 'auth' instead",
+        ),
+        (
+            "headers = { X-API-Key = \"x\" }",
+            "headers: 'X-API-Key' carries credentials; set 'api_key' and 'auth' instead",
+        ),
+        (
+            "auth = { header = \"api-key\" }\nheaders = { api-key = \"x\" }",
+            "headers: 'api-key' carries credentials; set 'api_key' and 'auth' instead",
+        ),
+        (
+            "headers = { x-goog-api-key = \"x\" }",
+            "headers: 'x-goog-api-key' carries credentials; set 'api_key' and 'auth' instead",
         ),
         (
             "headers = { Connection = \"close\" }",
