@@ -150,7 +150,10 @@ impl Estimate {
             }
             FinalUsage::Unused => return Usage::default(),
         };
-        let reported = counts.usage.unwrap_or_default();
+        let reported = counts.usage.unwrap_or_else(|| Usage {
+            service_tier: self.reserved().answers.service_tier,
+            ..Usage::default()
+        });
         Usage {
             // No prompt is empty.
             input: match reported.prompt() {

@@ -364,6 +364,55 @@ async fn budget_admits_what_it_can_pay_for() {
     assert_eq!(admitted.len(), 20);
 }
 
+/// Returns the reservation and the charge of a request, in nano-units.
+fn costs(prices: &str, reserved: &Reserved, known: FinalUsage) -> (i64, i64) {
+    let (limiter, quotas, prices) = with_prices(&format!("{prices}{BUDGET}"));
+    let applicant = AdmissionRequest {
+        prices: &prices,
+        ..applicant("a", "m", &quotas)
+    };
+    let permit = try_admit(&limiter, applicant, || reserved.clone()).unwrap();
+    let reservation = permit.most().money.nanos();
+    (reservation, end(permit, known).cost.unwrap().nanos())
+}
+
+const BUDGET: &str = r#"
+[state]
+accounting = "sqlite:a.db"
+[[quotas]]
+budget = { amount = "100.00", currency = "USD", window = "month" }
+"#;
+
+/// Otherwise a client could have the dearer one, and pay for the usual one.
+#[tokio::test(start_paused = true)]
+async fn requested_service_tier_is_charged_until_the_answer_states_one() {
+    let prices = r#"
+        [[prices]]
+        model = "m"
+        input = "0"
+        output = "10"
+        tiers = [{ service_tier = "priority", output = "20" }]
+    "#;
+    let reserved = Reserved {
+        answers: Answers::one(Some(1_000)).at_service_tier(Some("priority")),
+        ..Reserved::default()
+    };
+    let charged = |known| costs(prices, &reserved, known);
+    // 1,000 × 20 millionths are reserved, and charged if nothing else is known.
+    let left = FinalUsage::Unfinished(Counts::default());
+    assert_eq!(charged(left), (20_000_000, 20_000_000));
+    // 300 × 20 millionths.
+    let cut = FinalUsage::Partial(events(300));
+    assert_eq!(charged(cut), (20_000_000, 6_000_000));
+    // 300 × 10 millionths: the vendor has processed it at the usual one.
+    let usage = Usage {
+        output: 300,
+        ..Usage::default()
+    };
+    let complete = FinalUsage::Complete(reported(usage));
+    assert_eq!(charged(complete), (20_000_000, 3_000_000));
+}
+
 /// Registers a quota of all keys together that has a queue.
 fn with_queue(quota: &str) -> (Arc<Limiter>, Arc<Quotas>) {
     let (limiter, quotas) = with_quotas(&format!("[[quotas]]\n{quota}"));
