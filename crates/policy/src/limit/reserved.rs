@@ -253,25 +253,29 @@ impl Pictures {
         }
     }
 
-    /// Returns the highest cost of these pictures, if the model chooses the properties left open.
+    /// Returns the highest cost of these pictures, if the model chooses the properties left open. A
+    /// choice that the list lacks costs as much as its dearest entry.
     fn most(&self, price: &Price) -> Money {
-        let fits =
-            |entry: &str, own: &str| entry == ANY || matches!(own, "" | AUTO) || entry == own;
-        let may_apply = |entry: &&PicturePrice| {
+        let is_open = |own: &str| matches!(own, "" | AUTO);
+        if ![&self.size, &self.quality]
+            .into_iter()
+            .any(|own| is_open(own))
+        {
+            return self.cost(price);
+        }
+        let fits = |entry: &str, own: &str| entry == ANY || entry == own;
+        let covers_all = |entry: &PicturePrice| {
             fits(&entry.size, &self.size) && fits(&entry.quality, &self.quality)
         };
-        let is_open = [&self.size, &self.quality]
-            .into_iter()
-            .any(|own| matches!(&**own, "" | AUTO));
-        let dearest = price
-            .pictures
-            .iter()
-            .filter(may_apply)
-            .map(|entry| entry.price);
-        match dearest.max().filter(|_| is_open) {
-            Some(dearest) => self.times(dearest),
-            None => self.cost(price),
-        }
+        let is_complete = price.pictures.iter().any(covers_all);
+        let may_apply = |entry: &&PicturePrice| {
+            let may_fit = |entry: &str, own: &str| is_open(own) || fits(entry, own);
+            let (size, quality) = (&entry.size, &entry.quality);
+            !is_complete || may_fit(size, &self.size) && may_fit(quality, &self.quality)
+        };
+        let entries = price.pictures.iter().filter(may_apply);
+        let dearest = entries.map(|entry| entry.price).max();
+        self.times(dearest.unwrap_or_default())
     }
 
     fn times(&self, each: Money) -> Money {

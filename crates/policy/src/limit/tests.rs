@@ -413,6 +413,46 @@ async fn requested_service_tier_is_charged_until_the_answer_states_one() {
     assert_eq!(charged(complete), (20_000_000, 3_000_000));
 }
 
+/// A quality that the model chooses and the list lacks costs as much as the dearest of the list.
+#[tokio::test(start_paused = true)]
+async fn reservation_covers_pictures_that_the_list_lacks() {
+    let prices = |any: &str| {
+        format!(
+            r#"
+            [[prices]]
+            model = "m"
+            input = "0"
+            output = "0"
+            pictures = [
+                {{ size = "1024x1024", quality = "low", price = "0.011" }},
+                {{ size = "1536x1024", quality = "high", price = "0.25" }},
+                {any}
+            ]
+            "#
+        )
+    };
+    let picture = |quality: &str| Pictures {
+        count: 1,
+        size: "1024x1024".to_owned(),
+        quality: quality.to_owned(),
+    };
+    let costs_of = |any, quality| {
+        let reserved = Reserved {
+            pictures: picture(quality),
+            ..Reserved::default()
+        };
+        let complete = FinalUsage::Complete(Counts {
+            pictures: picture("high"),
+            ..Counts::default()
+        });
+        costs(&prices(any), &reserved, complete)
+    };
+    assert_eq!(costs_of("", "auto"), (250_000_000, 250_000_000));
+    let any_quality = "{ size = \"1024x1024\", price = \"0.042\" }";
+    assert_eq!(costs_of(any_quality, "auto"), (42_000_000, 42_000_000));
+    assert_eq!(costs_of(any_quality, "high"), (42_000_000, 42_000_000));
+}
+
 /// Registers a quota of all keys together that has a queue.
 fn with_queue(quota: &str) -> (Arc<Limiter>, Arc<Quotas>) {
     let (limiter, quotas) = with_quotas(&format!("[[quotas]]\n{quota}"));
