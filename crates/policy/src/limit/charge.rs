@@ -177,13 +177,17 @@ impl Estimate {
 
     fn counted_pictures(&self, known: &FinalUsage, bills_tokens: bool) -> (Usage, Pictures) {
         match known {
-            FinalUsage::Complete(counts) if counts.usage.is_none() && bills_tokens => (
-                self.usage_of_pictures(counts.pictures.count),
-                counts.pictures.clone(),
-            ),
-            // Pictures that never came cost nothing.
             FinalUsage::Complete(counts) | FinalUsage::Partial(counts) => {
-                (counts.usage.unwrap_or_default(), counts.pictures.clone())
+                // Pictures that never came cost nothing.
+                let have_come =
+                    matches!(known, FinalUsage::Complete(_)) || counts.pictures.count > 0;
+                let usage = match counts.usage {
+                    None if bills_tokens && have_come => {
+                        self.usage_of_pictures(counts.pictures.count)
+                    }
+                    reported => reported.unwrap_or_default(),
+                };
+                (usage, counts.pictures.clone())
             }
             FinalUsage::Unfinished(counts) => {
                 let (reported, most) = (counts.usage.unwrap_or_default(), self.most_usage());

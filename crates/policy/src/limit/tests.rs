@@ -453,6 +453,38 @@ async fn reservation_covers_pictures_that_the_list_lacks() {
     assert_eq!(costs_of(any_quality, "high"), (42_000_000, 42_000_000));
 }
 
+/// A stream that ends between two pictures has delivered the first one. Its tokens are estimated by
+/// <https://platform.openai.com/docs/guides/image-generation#cost-and-latency>.
+#[tokio::test(start_paused = true)]
+async fn delivered_pictures_are_charged_without_reported_usage() {
+    let prices = r#"
+        [[prices]]
+        model = "m"
+        input = "0"
+        output = "40"
+    "#;
+    let pictures = |count| Pictures {
+        count,
+        size: "1024x1024".to_owned(),
+        quality: "medium".to_owned(),
+    };
+    let reserved = Reserved {
+        pictures: pictures(2),
+        ..Reserved::default()
+    };
+    let after = |count| {
+        let counts = Counts {
+            events: 1,
+            pictures: pictures(count),
+            ..Counts::default()
+        };
+        costs(prices, &reserved, FinalUsage::Partial(counts))
+    };
+    // 1,056 tokens each, at 40 millionths.
+    assert_eq!(after(1), (84_480_000, 42_240_000));
+    assert_eq!(after(0), (84_480_000, 0));
+}
+
 /// Registers a quota of all keys together that has a queue.
 fn with_queue(quota: &str) -> (Arc<Limiter>, Arc<Quotas>) {
     let (limiter, quotas) = with_quotas(&format!("[[quotas]]\n{quota}"));
