@@ -107,6 +107,19 @@ impl Estimate {
         charges.fold(unused, Charge::plus)
     }
 
+    /// Returns the tokens that rates count for all attempts of a request: for one that may go on, at
+    /// most the reservation, which is the probable number.
+    pub(super) fn probable_tokens(&self, attempts: &[Attempt]) -> u64 {
+        let tokens = attempts.iter().map(|attempt| {
+            let charged = self.charge_of(attempt).tokens();
+            match attempt.known {
+                FinalUsage::Unfinished(_) => charged.min(self.reserved_tokens()),
+                FinalUsage::Complete(_) | FinalUsage::Partial(_) | FinalUsage::Unused => charged,
+            }
+        });
+        tokens.fold(0, u64::saturating_add)
+    }
+
     fn charge_of(&self, attempt: &Attempt) -> Charge {
         let asked = &self.reserved().pictures;
         let price = self.prices().get(attempt.target);
@@ -204,6 +217,11 @@ impl Estimate {
 }
 
 impl Charge {
+    /// Returns the tokens of the prompt and of the answer.
+    pub(super) fn tokens(&self) -> u64 {
+        self.usage.prompt().saturating_add(self.usage.output)
+    }
+
     fn plus(self, other: Self) -> Self {
         let [one, two] = [self.usage, other.usage];
         let cost = match (self.cost, other.cost) {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use engine::Usage;
 use quota::{Demand, LeaseLoss, Used};
 
 use super::charge::{Attempt, Charge, FinalUsage};
@@ -113,15 +112,11 @@ impl Permit {
             return Charge::default();
         };
         let charge = estimate.charge(attempts);
-        let Usage { output, .. } = charge.usage;
-        let tokens = charge.usage.prompt().saturating_add(output);
         let is_unfinished = |attempt: &Attempt| matches!(attempt.known, FinalUsage::Unfinished(_));
         let used = Used {
-            // Rates count at most their reservation, which is the probable number of tokens.
-            tokens: if attempts.iter().any(is_unfinished) {
-                tokens.min(estimate.reserved_tokens())
-            } else {
-                tokens
+            tokens: match attempts.iter().any(is_unfinished) {
+                true => estimate.probable_tokens(attempts),
+                false => charge.tokens(),
             },
             // Only reported lengths of complete answers update the typical length.
             answer_tokens: match attempts.last() {

@@ -198,6 +198,27 @@ async fn tokens_are_settled_with_the_known_usage() {
     }
 }
 
+/// A target that has failed may have reported more than a request probably uses.
+#[tokio::test(start_paused = true)]
+async fn reported_tokens_count_beside_an_attempt_that_may_go_on() {
+    let (limiter, quotas) = with_quotas("[[quotas]]\ntokens_per_minute = 1000");
+    let admit = || try_admit(&limiter, applicant("a", "m", &quotas), tokens);
+    let usage = Usage {
+        input: 300,
+        output: 200,
+        ..Usage::default()
+    };
+    let attempt = |target, known| Attempt { target, known };
+    admit().unwrap().end(&[
+        attempt(0, FinalUsage::Partial(reported(usage))),
+        attempt(1, FinalUsage::Unfinished(Counts::default())),
+    ]);
+    let next = admit().unwrap();
+    let left = next.quotas().remaining.tokens.unwrap().remaining;
+    // 1,000 − 500 that were reported − 100 that were reserved.
+    assert_eq!(left + next.reserved_tokens(), 400);
+}
+
 /// Rates reserve the tokens that answers rarely exceed, for each answer that a request asks for.
 /// The length of an answer that ended early, or was never reported, is a guess.
 #[tokio::test(start_paused = true)]
