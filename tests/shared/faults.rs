@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use testkit::{Gateway, await_that};
 
-use crate::fleet::{self, status};
+use crate::GATEWAY;
+use crate::fleet::{self, LEASE, status};
 use crate::judge::{Judge, now};
 use crate::load::Load;
 use crate::store::Store;
@@ -96,6 +97,33 @@ fn a_store_that_forgets_lends_no_more_than_there_is() {
     store.kill();
     store.restart();
     assert_eq!(fill(&all, &judge, from), CAP, "after a restart");
+}
+
+/// A store that has lost its data does not lend a spent budget again: the gateways know from their
+/// store of usage what was spent.
+#[test]
+#[ignore = "needs a Valkey: cargo xtask shared"]
+fn a_store_that_forgets_renews_no_budget() {
+    let (store, judge) = (Store::start(), Judge::start());
+    let usage = GATEWAY.file("usage.db", "");
+    let settings = format!(
+        "accounting = \"sqlite:{}\"\n[[prices]]\nmodel = \"*\"\ninput = \"1000\"\noutput = \"1000\"\n",
+        usage.0.display()
+    );
+    let budget =
+        "key = \"*\"\nbudget = { amount = \"0.001\", currency = \"USD\", window = \"month\" }";
+    let addresses = vec![store.address(); 2];
+    let fleet = fleet::start_with(&addresses, LEASE, &settings, &judge.simulator, budget);
+    await_that("the store lends", || status(&fleet[0]) == 200);
+    await_that("the budget is spent", || status(&fleet[0]) == 429);
+    // The other one has not spent anything itself.
+    for gateway in fleet.iter().rev() {
+        store.flush();
+        await_that("the store is in quarantine", || status(gateway) == 503);
+        await_that("the quarantine is over", || status(gateway) != 503);
+        assert_eq!(status(gateway), 429);
+    }
+    assert_eq!(judge.asked(), 1);
 }
 
 /// While the store is stopped, requests go on with the shares that gateways hold, then they are

@@ -66,8 +66,17 @@ impl StoreClock {
         }
     }
 
-    /// Updates the clock with a response of the store that arrived at `now`.
-    pub fn observe(&mut self, epoch: u64, at: u64, event: u64, lease: Duration, now: Duration) {
+    /// Updates the clock with a response of the store that arrived at `now`. Returns true if the
+    /// store has lost its data since the response before.
+    pub fn observe(
+        &mut self,
+        epoch: u64,
+        at: u64,
+        event: u64,
+        lease: Duration,
+        now: Duration,
+    ) -> bool {
+        let has_lost_data = ![0, epoch].contains(&self.epoch);
         // Rounded up: the response did not arrive later than this.
         let ahead = i64::try_from(at)
             .unwrap_or(0)
@@ -87,6 +96,7 @@ impl StoreClock {
         while self.past.len() > MAX_PAST {
             self.past.pop_front();
         }
+        has_lost_data
     }
 }
 
@@ -149,6 +159,13 @@ mod tests {
         clock.observe(8, 0, 1, LEASE, at(1_000));
         assert_eq!(proof(&clock, 1_000), (8, 0));
         assert_eq!(proof(&clock, 1_011), (8, 10));
+    }
+
+    #[test]
+    fn another_epoch_is_a_loss_of_data() {
+        let mut clock = StoreClock::default();
+        let has_lost = [7, 7, 8, 8].map(|epoch| clock.observe(epoch, 0, 1, LEASE, at(0)));
+        assert_eq!(has_lost, [false, false, true, false]);
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub use clock::{ElapsedProof, StoreClock, boottime};
 pub use in_process::InProcessStore;
 pub use reference::{ExchangeRequest, ExchangeResponse, ReferenceStore};
 pub use report::{Report, Unsuitable};
-pub use store::{ExchangeFuture, LeaseStore, NoticeFuture, ShareInfo, SharesFuture, Unreachable};
+pub use store::{
+    DataLossFuture, ExchangeFuture, LeaseStore, NoticeFuture, ShareInfo, SharesFuture, Unreachable,
+};
 #[cfg(feature = "valkey")]
 pub use valkey::{Settings, Valkey};

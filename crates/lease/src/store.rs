@@ -25,6 +25,15 @@ pub trait LeaseStore: Send + Sync + fmt::Debug {
         Box::pin(std::future::pending())
     }
 
+    /// Waits until the store is found without its data, because it was restarted or flushed. Set the
+    /// spending of budgets again then ([`quota::Ledger::add_spent`]): the store has forgotten it, and
+    /// grants no money for one lease.
+    ///
+    /// A store within the process loses nothing.
+    fn lost_data(&self) -> DataLossFuture<'_> {
+        Box::pin(std::future::pending())
+    }
+
     /// Returns the shares of all replicas in each of these limits, which are named as in the store
     /// ([`LeaseRequest::key`]). A replica whose lease is over may still be among them.
     ///
@@ -50,6 +59,9 @@ pub type SharesFuture<'a> =
 
 /// The future of a notice.
 pub type NoticeFuture<'a> = Pin<Box<dyn Future<Output = String> + Send + 'a>>;
+
+/// The future of a loss of data.
+pub type DataLossFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// The future of an exchange. It never fails as a whole, since a store can be spread over servers.
 pub type ExchangeFuture<'a> =

@@ -15,6 +15,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use quota::{LeaseGrant, LeaseRequest};
 use redis::{ErrorKind, ServerErrorKind, cmd};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::address::Address;
@@ -26,7 +27,7 @@ use crate::script::{
     replica_name,
 };
 use crate::store::{
-    ExchangeFuture, LeaseStore, NoticeFuture, ShareInfo, SharesFuture, Unreachable,
+    DataLossFuture, ExchangeFuture, LeaseStore, NoticeFuture, ShareInfo, SharesFuture, Unreachable,
 };
 use connection::{Failure, ValkeyConnection};
 use settings::{evicting, setting};
@@ -65,6 +66,8 @@ pub struct Valkey {
     script: ExchangeScript,
     link: ValkeyConnection,
     subscription: tokio::sync::Mutex<Subscription>,
+    /// Set when a partition was found without its data.
+    lost_data: Notify,
     partitions: [Mutex<Partition>; PARTITIONS],
 }
 
@@ -115,6 +118,7 @@ impl Valkey {
             script: ExchangeScript::new(text),
             link: ValkeyConnection::new(settings),
             subscription: subscription.into(),
+            lost_data: Notify::new(),
             partitions: std::array::from_fn(|_| Mutex::default()),
         })
     }
@@ -233,10 +237,10 @@ impl Valkey {
         }?;
         let answer = read(&value, &call).ok_or(Unreachable("unexpected reply".into()))?;
         let (epoch, at, event) = (answer.epoch, answer.at, answer.event);
-        let mut partition = self.partition(number);
-        partition
-            .clock
-            .observe(epoch, at, event, self.lease, boottime());
+        let clock = &mut self.partition(number).clock;
+        if clock.observe(epoch, at, event, self.lease, boottime()) {
+            self.lost_data.notify_one();
+        }
         Ok(answer)
     }
 
@@ -270,6 +274,10 @@ impl LeaseStore for Valkey {
 
     fn notice(&self) -> NoticeFuture<'_> {
         Box::pin(async { self.subscription.lock().await.next(&self.link).await })
+    }
+
+    fn lost_data(&self) -> DataLossFuture<'_> {
+        Box::pin(self.lost_data.notified())
     }
 
     fn holders<'a>(&'a self, limits: &'a [String]) -> SharesFuture<'a> {

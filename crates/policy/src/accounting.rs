@@ -117,11 +117,15 @@ impl Accounting {
         })
     }
 
-    /// Looks for changed keys, forever, and passes them to the policy.
+    /// Looks for changed keys, forever, and passes them to the policy. Reads the money spent from
+    /// budgets again when the lease store has lost its data.
     pub async fn watch_keys(self: Arc<Self>, policies: Arc<Policies>) {
         let mut is_unreachable = false;
         loop {
-            sleep(self.renewal).await;
+            tokio::select! {
+                () = sleep(self.renewal) => {}
+                () = policies.limiter().lost_data() => self.retain_seeded(&HashSet::new()),
+            }
             let renewed = self.renew_keys(&policies).await;
             let failure = match renewed {
                 Err(error) => Some(error.to_string()),

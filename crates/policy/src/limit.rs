@@ -198,7 +198,15 @@ impl Limiter {
         ))
     }
 
-    /// Adds money that was spent before the limiter began.
+    /// Waits until the lease store is found without its data; forever without such a store.
+    pub(crate) async fn lost_data(&self) {
+        match &self.lease_client {
+            Some(lease_client) => lease_client.lost_data().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Adds money that was spent before the limiter began, as [`quota::Ledger::add_spent`] does.
     pub(crate) fn add_spent(&self, claim: Claim<'_>, spent: Money) {
         let now = self.now();
         self.ledger.lock().add_spent(claim, spent, now);

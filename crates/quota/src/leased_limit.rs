@@ -304,17 +304,12 @@ impl LeasedLimit {
         }
     }
 
-    /// Adds money that was spent before this replica began.
-    pub(crate) fn add_spent(&mut self, money: Money) {
-        if let Some(id) = self.current_budget()
-            && let Some(leased) = self.find(id)
-        {
-            let before = match leased.share.spec() {
-                LeasedLimitSpec::Budget { accounted, .. } => accounted,
-                LeasedLimitSpec::Permits { .. } | LeasedLimitSpec::Bucket { .. } => 0,
-            };
-            let spent = before.saturating_add(nanos(money));
-            leased.share.set_accounted(spent);
+    /// Sets the money that is known to be spent in the current window, for a store that does not know
+    /// it.
+    pub(crate) fn set_accounted(&mut self, money: Money) {
+        let current = self.current_budget();
+        if let Some(leased) = current.and_then(|id| self.find(id)) {
+            leased.share.set_accounted(nanos(money));
         }
     }
 
@@ -382,11 +377,14 @@ impl LeasedLimit {
             .any(|leased| leased.share.should_exchange())
     }
 
-    /// Returns true if no share is used: nothing is in use, and the store knows everything.
+    /// Returns true if no share is used: nothing is in use, and the store knows everything. Spending
+    /// in the current window is kept, because the store may lose its data.
     pub(crate) fn is_unused(&self) -> bool {
-        self.dimensions
-            .iter()
-            .all(|leased| leased.share.is_unused())
+        let current = self.current_budget();
+        self.dimensions.iter().all(|leased| {
+            let is_over = current != Some(leased.id);
+            leased.share.is_unused() && (is_over || leased.share.accounted() == 0)
+        })
     }
 
     /// Returns true if the store grants nothing for a dimension: it does not answer, or is in

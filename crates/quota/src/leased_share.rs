@@ -454,6 +454,15 @@ impl LeasedShare {
         }
     }
 
+    /// Returns the amount that the accounting store knows to be spent in the budget window.
+    #[must_use]
+    pub fn accounted(&self) -> u64 {
+        match self.spec {
+            LeasedLimitSpec::Budget { accounted, .. } => accounted,
+            LeasedLimitSpec::Permits { .. } | LeasedLimitSpec::Bucket { .. } => 0,
+        }
+    }
+
     /// Returns the amount that can be taken without a request to the store, if the lease still
     /// runs.
     #[must_use]

@@ -299,7 +299,8 @@ impl Ledger {
         self.latest
     }
 
-    /// Adds money that was spent before this ledger began, in the window of `now`.
+    /// Adds money that was spent before this ledger began, in the window of `now`. For a leased limit
+    /// it is the amount that is known outside of the lease store, which replaces an earlier one.
     pub fn add_spent(&mut self, claim: Claim<'_>, spent: Money, now: Now) {
         if let Some(index) = self.slot(claim, now) {
             self.slots[index].add_spent(spent);

@@ -154,11 +154,12 @@ impl ScopeCounters {
         }
     }
 
-    /// Adds to the money that was spent in the current window.
+    /// Adds to the money that was spent in the current window. For a leased limit, replaces the
+    /// amount that is known outside of the lease store.
     pub(crate) fn add_spent(&mut self, money: Money) {
         match &mut self.counters {
             Counters::Local(local) => local.add_spent(money),
-            Counters::Leased(leased) => leased.add_spent(money),
+            Counters::Leased(leased) => leased.set_accounted(money),
         }
     }
 

@@ -1,9 +1,10 @@
 //! The money spent from budgets before this process began.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use accounting::{StoreError, UsageQuery};
-use quota::{Budget, LimitId, Money};
+use quota::{Budget, Claim, LimitId, Money};
 use tokio::time::timeout;
 
 use super::Accounting;
@@ -83,12 +84,17 @@ struct Spent {
 }
 
 /// Adds the sums to the budget with this identity, where it applies.
-fn add(policy: &Policy, policies: &Policies, id: LimitId, sums: &[Spent]) {
+fn add(policy: &Policy, policies: &Policies, limit: LimitId, sums: &[Spent]) {
+    let mut of_scopes: BTreeMap<&str, Money> = BTreeMap::new();
     for spent in sums {
         let budgets = policy.quotas.budgets(&spent.key, &spent.model);
-        for claim in budgets.filter(|claim| claim.limit == id) {
-            policies.limiter().add_spent(claim, spent.money);
+        for claim in budgets.filter(|claim| claim.limit == limit) {
+            let sum = of_scopes.entry(claim.scope).or_default();
+            *sum = sum.saturating_add(spent.money);
         }
+    }
+    for (scope, spent) in of_scopes {
+        policies.limiter().add_spent(Claim { limit, scope }, spent);
     }
 }
 

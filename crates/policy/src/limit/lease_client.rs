@@ -74,6 +74,11 @@ impl LeaseClient {
         self.store.holders(limits).await
     }
 
+    /// Waits until the store is found without its data.
+    pub(super) async fn lost_data(&self) {
+        self.store.lost_data().await;
+    }
+
     /// Notes that a share may have to request or return something.
     pub(super) fn wake(&self) {
         self.wake.notify_one();

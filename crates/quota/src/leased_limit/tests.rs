@@ -195,8 +195,9 @@ fn a_request_that_is_given_back_is_not_counted() {
 #[test]
 fn money_that_was_spent_before_is_reported_to_the_store() {
     let mut leased = leased(&caps());
-    leased.add_spent(Money::from_nanos(5));
-    leased.add_spent(Money::from_nanos(7));
+    leased.set_accounted(Money::from_nanos(5));
+    // The store may have lost its data later.
+    leased.set_accounted(Money::from_nanos(12));
     take(&mut leased, 0, Money::ZERO, now(0));
     let budget = |leased: &mut LeasedLimit| {
         leased
@@ -214,6 +215,20 @@ fn money_that_was_spent_before_is_reported_to_the_store() {
     // The next hour begins without accounted spending.
     leased.refresh(&caps(), LENDING, now(3_600_000));
     assert_eq!(budget(&mut leased), spec(1_767_229_200, 0));
+}
+
+#[test]
+fn money_that_was_spent_before_is_kept_for_its_window() {
+    let caps = Caps {
+        budget: caps().budget,
+        ..Caps::default()
+    };
+    let mut leased = leased(&caps);
+    assert!(leased.is_unused());
+    leased.set_accounted(Money::from_nanos(5));
+    assert!(!leased.is_unused());
+    leased.refresh(&caps, LENDING, now(3_600_000));
+    assert!(leased.is_unused());
 }
 
 #[test]
@@ -511,7 +526,7 @@ fn changed_amount_of_a_budget_applies_at_once() {
         }
     };
     let mut leased = leased(&amount("50.00"));
-    leased.add_spent("20.00".parse().unwrap());
+    leased.set_accounted("20.00".parse().unwrap());
     let taken = take(&mut leased, 0, "5.00".parse().unwrap(), now(0));
     leased.refresh(&amount("80.00"), LENDING, now(1));
     assert!(leased.take(0, "30.00".parse().unwrap(), now(1)).is_err());
