@@ -222,15 +222,10 @@ impl Price {
     /// a service tier without one as much as the usual service tier.
     #[must_use]
     pub fn missing(&self, usage: &Usage, pictures: &[Picture<'_>]) -> MissingPrices {
-        let rates = self.rates(usage.prompt(), usage.service_tier.special());
+        let prompt = usage.prompt();
+        let rates = self.rates(prompt, usage.service_tier.special());
         let is_used = |count: u64, price: Option<PicoPrice>| count > 0 && price.is_none();
-        let has_tier = |name: &str| {
-            let mut names = self
-                .tiers
-                .iter()
-                .filter_map(|tier| tier.service_tier.as_deref());
-            names.any(|known| known == name)
-        };
+        let has_tier = |name: &str| self.applying(prompt, Some(name)).next().is_some();
         let has_picture = |picture: &Picture<'_>| {
             self.pictures.is_empty() || self.pictures.iter().any(|price| price.matches(*picture))
         };

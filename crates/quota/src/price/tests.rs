@@ -428,6 +428,26 @@ fn a_service_tier_without_a_price_is_marked() {
 }
 
 #[test]
+fn a_service_tier_with_a_price_for_longer_prompts_only_is_marked() {
+    let price = price(
+        r#"
+        input = "1.25"
+        output = "10"
+        tiers = [{ service_tier = "priority", above = 1000, input = "5.00" }]
+        "#,
+    );
+    let missing = |input| {
+        let usage = Usage {
+            service_tier: ServiceTier::Priority,
+            ..usage(input, 0, 0, 100, 0)
+        };
+        price.missing(&usage, &[]).to_string()
+    };
+    assert_eq!(missing(1000), "service_tier");
+    assert_eq!(missing(1001), "");
+}
+
+#[test]
 fn the_requested_service_tier_is_reserved() {
     let reserved = |service_tier| {
         let money = with_service_tiers().estimate(200, 100, service_tier);
