@@ -227,6 +227,26 @@ fn the_amount_can_be_changed() {
     assert_eq!(shop.simulator.requests().len(), 4);
 }
 
+/// A reload with another window reads what was spent in it, and does not wait for the renewal of keys.
+#[test]
+fn spending_of_a_changed_window_is_read_at_once() {
+    let shop = Shop::counting();
+    let settings = shop.store.settings().replace("100ms", "1h");
+    let gateway = Config::before(&shop.simulator, "", "")
+        .section(&settings)
+        .section(PRICES)
+        .quota(&budget("0.05"))
+        .start(GATEWAY);
+    // Each costs 3,734,000, and thirteen cost 48,542,000.
+    assert_eq!(spend(&gateway, Protocol::Chat), 14);
+    change(&gateway, "month", "week");
+    await_that("the spending is read", || {
+        send(&gateway, Protocol::Chat, false).status == 429
+    });
+    let asked = shop.simulator.requests().len();
+    assert!(asked < 28, "{asked}: the budget has begun again");
+}
+
 #[track_caller]
 fn change(gateway: &Gateway, from: &str, to: &str) {
     let path: &Path = gateway.config_path();

@@ -117,13 +117,15 @@ impl Accounting {
         })
     }
 
-    /// Looks for changed keys, forever, and passes them to the policy. Reads the money spent from
-    /// budgets again when the lease store has lost its data.
+    /// Looks for changed keys, forever, and passes them to the policy. Reads the money spent from new
+    /// budgets, and from all of them when the lease store has lost its data.
     pub async fn watch_keys(self: Arc<Self>, policies: Arc<Policies>) {
         let mut is_unreachable = false;
         loop {
             tokio::select! {
                 () = sleep(self.renewal) => {}
+                // It may have other budgets.
+                () = policies.replaced() => {}
                 () = policies.limiter().lost_data() => self.retain_seeded(&HashSet::new()),
             }
             let renewed = self.renew_keys(&policies).await;

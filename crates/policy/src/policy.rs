@@ -44,7 +44,7 @@ pub struct Policies {
     limiter: Arc<Limiter>,
     /// Wakes the connections whose streams are to be ended.
     lifecycle: Lifecycle,
-    /// Wakes the requests that wait for a permit, after each change.
+    /// Wakes the requests that wait for a permit, and the reader of spending, after each change.
     changed: Notify,
 }
 
@@ -203,6 +203,11 @@ impl Policies {
         policy.quotas.register(&self.limiter);
         *current = Arc::new(policy);
         self.changed.notify_waiters();
+    }
+
+    /// Waits until the policy is replaced.
+    pub(crate) async fn replaced(&self) {
+        self.changed.notified().await;
     }
 
     /// Waits until the current policy no longer has a key.
