@@ -92,7 +92,8 @@ impl Items {
                 .or_else(|| of(Some(Key::Index(index))).find(has_index))
                 .or_else(|| of(both(None)).find(|at| is_unplaced(at) && has_id(at)))
                 .or_else(|| self.shown_at(shown).filter(is_unplaced))
-                .or_else(|| self.open_with_id(id, ended?)),
+                .or_else(|| self.open_with_id(id, ended?))
+                .or_else(|| self.added_under_another(shown, ended)),
             (None, Some(id)) => of(Some(Key::Id(id))).find(has_id),
             (None, None) => self.all.len().checked_sub(1),
         };
@@ -106,12 +107,13 @@ impl Items {
 
     fn note_index(&mut self, Place(at): Place, index: Option<u64>) {
         let item = &mut self.all[at];
-        if item.index.is_none() && index.is_some() {
-            item.index = index;
-            self.lookup.remove(Key::Index(None), at);
+        let is_open = item.index.is_none() || item.is_displaced();
+        if is_open && index.is_some() && item.index != index {
+            let before = std::mem::replace(&mut item.index, index);
+            self.lookup.remove(Key::Index(before), at);
             self.lookup.add(Key::Index(index), at);
             if let Some(id) = &item.id {
-                self.lookup.remove(Key::IndexAndId(None, id), at);
+                self.lookup.remove(Key::IndexAndId(before, id), at);
                 self.lookup.add(Key::IndexAndId(index, id), at);
             }
             self.revision += 1;

@@ -244,6 +244,37 @@ fn announced_parts_may_have_other_indexes() {
     ]));
 }
 
+/// vLLM adds a message with the index and the id of the reasoning before it, and the further events
+/// of the message have their own: <https://github.com/vllm-project/vllm/pull/35184>.
+#[test]
+fn a_message_may_be_added_under_the_index_of_reasoning() {
+    let event = |kind: &str, index: u64, rest: Value| {
+        let mut event = json!({"type": format!("response.{kind}"), "output_index": index});
+        event
+            .as_object_mut()
+            .unwrap()
+            .extend(rest.as_object().unwrap().clone());
+        event
+    };
+    let thought = json!({"type": "reasoning", "id": "r", "content": [{"type": "reasoning_text", "text": "Hm."}]});
+    let answer = read(&[
+        event("output_item.added", 0, json!({"item": {"type": "reasoning", "id": "r"}})),
+        event("reasoning_text.delta", 0, json!({"item_id": "r", "content_index": 0, "delta": "Hm."})),
+        event("output_item.done", 0, json!({"item": thought})),
+        event("output_item.added", 0, json!({"item": {"type": "message", "id": "r", "content": []}})),
+        event("content_part.added", 1, json!({"item_id": "m", "content_index": 0, "part": {"type": "output_text", "text": ""}})),
+        event("output_text.delta", 1, json!({"item_id": "m", "content_index": 1, "delta": "Old"})),
+        event("output_text.delta", 1, json!({"item_id": "m", "content_index": 2, "delta": " oak."})),
+        event("output_item.done", 1, json!({"item": message("Old oak.")})),
+        completed(json!([thought, message("Old oak.")])),
+    ])
+    .unwrap();
+    assert_eq!(
+        (answer.text.as_str(), answer.reasoning.as_str()),
+        ("Old oak.", "Hm.")
+    );
+}
+
 /// An event with an index that no item has, and the id of one that is done, begins another item.
 #[test]
 fn an_id_of_an_item_that_is_done_may_be_used_again() {

@@ -20,6 +20,16 @@ impl Items {
         open.find(is_it)
     }
 
+    /// Finds the empty item that was added under the index of an earlier one, and that clients find by
+    /// the index of its further events. vLLM adds a message after reasoning so:
+    /// <https://github.com/vllm-project/vllm/pull/35184>.
+    pub(super) fn added_under_another(&self, shown: u64, kind: Option<ItemKind>) -> Option<usize> {
+        let at = self.shown_at(shown)?;
+        let item = &self.all[at];
+        let is_kind = kind.is_none() || item.kind == kind;
+        (is_kind && item.is_displaced()).then_some(at)
+    }
+
     /// Finds the open item that is completed under the index of another one: by the id, else by all
     /// of its content.
     pub(super) fn misplaced(&self, item: &Item<'_>) -> Option<usize> {
@@ -57,6 +67,12 @@ impl Items {
 }
 
 impl ItemState {
+    /// Returns true if its index is that of an earlier item, and none of its content has come.
+    pub(super) fn is_displaced(&self) -> bool {
+        let is_empty = !self.has_text() && self.call.arguments.is_empty();
+        self.index != Some(self.shown as u64) && is_empty && !self.is_done
+    }
+
     fn has_name(&self, name: &str) -> bool {
         self.call.name.is_empty() || self.call.name == name
     }
