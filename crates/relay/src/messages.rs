@@ -53,7 +53,7 @@ impl RelayProtocol for Messages {
         Ok(match kind {
             Kind::Start => {
                 edits.replace_each(&["message"], "model", model);
-                fill("message", &START, edits);
+                fill(&["message"], &START, edits);
                 Action::Forward
             }
             Kind::Repetition => Action::Drop,
@@ -115,6 +115,7 @@ impl RelayProtocol for Messages {
             .map_err(engine_error)?;
         splice.replace_each(&[], "model", &super::json_string(model));
         write_counts(&reader, splice);
+        fill(&[], &START, splice);
         Ok(end(&reader))
     }
 }
@@ -140,21 +141,22 @@ fn write_stop(words: [Option<&str>; 2], edits: &mut Splice<'_>) {
     let [reason, sequence] = words.map(|word| Value::from(word).to_string());
     if edits.has(&["delta"]) && !edits.has_value(&["delta"], b"null") {
         edits.put(&["delta"], "stop_reason", &reason);
-        fill("delta", &[("stop_sequence", &sequence)], edits);
+        fill(&["delta"], &[("stop_sequence", &sequence)], edits);
     } else {
         let delta = format!(r#"{{"stop_reason":{reason},"stop_sequence":{sequence}}}"#);
         edits.put(&[], "delta", &delta);
     }
 }
 
-/// Adds the members that the object `name` lacks or has as null.
-fn fill(name: &str, members: &[(&str, &str)], edits: &mut Splice<'_>) {
+/// Adds the members that an object lacks or has as null.
+fn fill(path: &[&str], members: &[(&str, &str)], edits: &mut Splice<'_>) {
     for (member, value) in members {
-        if edits.has_value(&[name, member], b"null") {
-            edits.replace(&[name, member], value.as_bytes());
+        let path = [path, &[member]].concat();
+        if edits.has_value(&path, b"null") {
+            edits.replace(&path, value.as_bytes());
         }
     }
-    edits.add_missing(&[name], members);
+    edits.add_missing(path, members);
 }
 
 fn end(reader: &Reader) -> End {

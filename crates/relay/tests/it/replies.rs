@@ -47,6 +47,29 @@ fn replies_pass_byte_for_byte_but_for_the_model() {
     }
 }
 
+/// The official SDKs read the usage and the role without looking for them:
+/// <https://docs.anthropic.com/en/api/messages>. Some compatible servers have neither.
+#[test]
+fn a_reply_of_messages_gets_the_members_that_clients_rely_on() {
+    let mut reply = json!({"type": "message", "content": [{"type": "text", "text": "Hi."}], "stop_reason": "end_turn"});
+    for missing in [None, Some(Value::Null)] {
+        if let Some(null) = missing {
+            reply["usage"] = null.clone();
+            reply["role"] = null;
+        }
+        let (relayed, end) =
+            sluicegate_relay::reply::<Messages>(reply.to_string().as_bytes(), "m").unwrap();
+        let relayed: Value = serde_json::from_slice(&relayed).unwrap();
+        assert_eq!(relayed["role"], "assistant");
+        assert_eq!(
+            relayed["usage"],
+            json!({"input_tokens": 0, "output_tokens": 0})
+        );
+        // The gateway estimates it.
+        assert_eq!(end.usage, None);
+    }
+}
+
 #[test]
 fn a_reply_that_is_not_finished_is_no_success() {
     fn law<S: RelayProtocol>(mut reply: Value, member: &str, others: &[Value]) {
