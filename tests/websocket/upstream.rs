@@ -180,11 +180,40 @@ fn u16_u17_errors_over_a_websocket_are_those_of_http() {
             for member in ["id", "created_at"] {
                 last["response"][member] = Value::Null;
             }
+            // It has jitter.
+            last["headers"]["retry-after-ms"] = Value::Null;
             gateway.await_quiet();
             last
         });
         assert_ne!(ends[0]["type"], "response.completed", "{name}");
         assert_eq!(ends[0], ends[1], "{name}");
+    }
+}
+
+/// The headers of an error that stands for an HTTP response are in its event, where Codex reads them:
+/// <https://github.com/openai/codex/blob/main/codex-rs/codex-api/src/endpoint/responses_websocket.rs>.
+/// OpenAI sends the milliseconds, Azure also under another name.
+#[test]
+fn an_error_over_a_websocket_says_when_to_try_again() {
+    for (headers, owed) in [
+        (
+            json!({"retry-after-ms": "26500", "retry-after": "30"}),
+            "27",
+        ),
+        (json!({"x-ms-retry-after-ms": 26500}), "27"),
+        (json!({"Retry-After": 30}), "30"),
+    ] {
+        let error = json!({"type": "error", "status": 429, "headers": headers,
+            "error": {"type": "rate_limit_error", "code": "rate_limit_exceeded", "message": "Slow down."}});
+        let limited = switching(move |_| Play::events([format!("data: {error}\n\n")]));
+        let simulator = Simulator::start(limited).unwrap();
+        let gateway = over_websocket(&simulator, "");
+        let event = texts(&gateway, &request("Hi.")).pop().unwrap();
+        let event: Value = serde_json::from_str(&event).unwrap();
+        assert_eq!(event["status"], 429, "{event}");
+        assert_eq!(event["headers"]["retry-after"], owed, "{headers}");
+        assert!(event["headers"]["retry-after-ms"].is_string(), "{event}");
+        gateway.await_quiet();
     }
 }
 

@@ -29,7 +29,7 @@ impl ResponseHead {
             status,
             is_event_stream: is_event_stream(headers),
             coding: Coding::of(headers.all("content-encoding")),
-            retry_delay: retry_delay(headers),
+            retry_delay: retry_delay(|name| headers.text(name)),
             meta: ResponseMeta::of(headers, pass),
         }
     }
@@ -41,7 +41,7 @@ impl ResponseHead {
             status: refusal.map_or(StatusCode::OK, |refusal| refusal.status),
             is_event_stream: refusal.is_none(),
             coding: Ok(None),
-            retry_delay: refusal.and_then(|refusal| delay(refusal.retry_after.as_deref()?)),
+            retry_delay: refusal.and_then(|refusal| retry_delay(|name| refusal.header(name))),
             meta: ResponseMeta::default(),
         }
     }
@@ -56,11 +56,11 @@ fn is_event_stream(headers: Headers<'_>) -> bool {
 /// Reads the header of milliseconds first, as the SDK of OpenAI does
 /// (<https://github.com/openai/openai-python/blob/main/src/openai/_base_client.py>). Azure sends the other
 /// one too.
-fn retry_delay(headers: Headers<'_>) -> Option<Duration> {
-    let milliseconds = |name| retry_after::parse_milliseconds(headers.text(name)?);
+fn retry_delay<'a>(header: impl Fn(&'static str) -> Option<&'a str>) -> Option<Duration> {
+    let milliseconds = |name| retry_after::parse_milliseconds(header(name)?);
     milliseconds("retry-after-ms")
         .or_else(|| milliseconds("x-ms-retry-after-ms"))
-        .or_else(|| delay(headers.text("retry-after")?))
+        .or_else(|| delay(header("retry-after")?))
 }
 
 fn delay(retry_after: &str) -> Option<Duration> {

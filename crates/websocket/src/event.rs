@@ -3,9 +3,11 @@
 //! The guide is [WebSocket mode](https://developers.openai.com/api/docs/guides/websocket-mode).
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gateway::exchange::refusal::Refusal;
+use http::HeaderMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -51,6 +53,8 @@ struct ErrorEvent<'a, E> {
     status: u16,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    headers: BTreeMap<&'static str, &'a str>,
     error: E,
 }
 
@@ -134,13 +138,26 @@ pub(crate) fn stopping() -> ApiError {
 
 /// Returns the event of an error.
 pub(crate) fn error(lane: &Lane, error: &ApiError) -> String {
-    error_event(lane, error.kind.status(), error.body().error)
+    let seconds = error.retry_after.map(|seconds| seconds.to_string());
+    let headers = seconds
+        .iter()
+        .map(|seconds| (RETRY_AFTER, seconds.as_str()));
+    error_event(
+        lane,
+        error.kind.status(),
+        headers.collect(),
+        error.body().error,
+    )
 }
 
-/// Returns the event of a response of HTTP that has another status than 200.
-pub(crate) fn refused(lane: &Lane, status: u16, body: &[u8]) -> String {
+/// Returns the event of a response of HTTP that has another status than 200. The headers that say
+/// when to try again are in the event, where Codex reads them:
+/// <https://github.com/openai/codex/blob/main/codex-rs/codex-api/src/endpoint/responses_websocket.rs>.
+pub(crate) fn refused(lane: &Lane, status: u16, headers: &HeaderMap, body: &[u8]) -> String {
+    let value = |name: &'static str| Some((name, headers.get(name)?.to_str().ok()?));
+    let headers = RETRY_HEADERS.into_iter().filter_map(value).collect();
     match serde_json::from_slice::<ErrorBody<'_>>(body) {
-        Ok(ErrorBody { error }) => error_event(lane, status, error),
+        Ok(ErrorBody { error }) => error_event(lane, status, headers, error),
         Err(_) => error(lane, &ApiError::server_error()),
     }
 }
@@ -151,11 +168,17 @@ pub(crate) fn is_about_previous(body: &[u8]) -> bool {
     body.is_ok_and(|body| body.error.code.get() == Some("previous_response_not_found"))
 }
 
-fn error_event(lane: &Lane, status: u16, error: impl Serialize) -> String {
+fn error_event<'a>(
+    lane: &'a Lane,
+    status: u16,
+    headers: BTreeMap<&'static str, &'a str>,
+    error: impl Serialize,
+) -> String {
     let event = ErrorEvent {
         kind: "error",
         status,
         stream_id: lane.as_deref(),
+        headers,
         error,
     };
     // Strings and JSON can always be serialized.
@@ -189,6 +212,8 @@ pub(crate) fn with_lane<'a>(lane: &Lane, event: Cow<'a, str>) -> Cow<'a, str> {
     }
 }
 
+const RETRY_AFTER: &str = "retry-after";
+const RETRY_HEADERS: [&str; 3] = [RETRY_AFTER, "retry-after-ms", "x-should-retry"];
 /// The number of named streams of a connection, as in the guide.
 pub(crate) const MAX_STREAMS: usize = 32;
 
@@ -270,11 +295,21 @@ mod tests {
     #[test]
     fn a_refusal_of_http_keeps_its_error() {
         let body = br#"{"error":{"message":"No.","code":"x","n":1.50}}"#;
+        let none = HeaderMap::new();
         assert_eq!(
-            refused(&None, 429, body),
+            refused(&None, 429, &none, body),
             r#"{"type":"error","status":429,"error":{"message":"No.","code":"x","n":1.50}}"#
         );
-        let broken: Value = serde_json::from_str(&refused(&None, 502, b"<html>")).unwrap();
+        let mut headers = HeaderMap::new();
+        headers.insert("retry-after", "7".parse().unwrap());
+        headers.insert("retry-after-ms", "6500".parse().unwrap());
+        headers.insert("content-type", "application/json".parse().unwrap());
+        assert_eq!(
+            refused(&None, 429, &headers, br#"{"error":{}}"#),
+            r#"{"type":"error","status":429,"headers":{"retry-after":"7","retry-after-ms":"6500"},"error":{}}"#
+        );
+        let broken = refused(&None, 502, &none, b"<html>");
+        let broken: Value = serde_json::from_str(&broken).unwrap();
         assert_eq!(broken["error"]["code"], "server_error");
     }
 

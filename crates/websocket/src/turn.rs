@@ -148,7 +148,7 @@ impl Running {
             let refused = match before.id().filter(|_| event::is_about_previous(&body)) {
                 // The gateway's own sentence would be about its store.
                 Some(id) => event::error(lane, &no_response(id)),
-                None => event::refused(lane, head.status.as_u16(), &body),
+                None => event::refused(lane, head.status.as_u16(), &head.headers, &body),
             };
             running.ready.messages.push_back(refused);
         }

@@ -1,10 +1,12 @@
 //! The events of a server.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use http::StatusCode;
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use sse::EventName;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
@@ -21,8 +23,15 @@ pub(crate) struct Event {
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
     pub(crate) code: Option<String>,
-    /// The header `Retry-After`.
-    pub(crate) retry_after: Option<String>,
+    /// The headers, by their names in lower case.
+    headers: BTreeMap<String, String>,
+}
+
+impl Refusal {
+    /// Returns a header, by its name in lower case.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(String::as_str)
+    }
 }
 
 #[derive(Deserialize)]
@@ -61,12 +70,6 @@ struct CodeView<'a> {
     code: Text<'a>,
 }
 
-#[derive(Deserialize)]
-struct HeadersView<'a> {
-    #[serde(borrow, default, rename = "retry-after", alias = "Retry-After")]
-    retry_after: Text<'a>,
-}
-
 impl Event {
     pub(crate) fn new(text: Utf8Bytes) -> Self {
         let view = serde_json::from_str::<KindView<'_>>(&text);
@@ -85,14 +88,10 @@ impl Event {
             let error: CodeView<'_> = serde_json::from_str(error.get()).ok()?;
             error.code.get().map(str::to_owned)
         });
-        let retry_after = view.headers.and_then(|headers| {
-            let headers: HeadersView<'_> = serde_json::from_str(headers.get()).ok()?;
-            headers.retry_after.get().map(str::to_owned)
-        });
         Some(Refusal {
             status,
             code,
-            retry_after,
+            headers: view.headers.map(headers).unwrap_or_default(),
         })
     }
 
@@ -128,6 +127,20 @@ impl Event {
     pub(crate) fn into_bytes(self) -> Bytes {
         self.text.into()
     }
+}
+
+/// Reads headers, whose values are texts or numbers.
+fn headers(json: &RawValue) -> BTreeMap<String, String> {
+    let headers: BTreeMap<String, Value> = serde_json::from_str(json.get()).unwrap_or_default();
+    let text = |value| match value {
+        Value::String(text) => Some(text),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    let headers = headers.into_iter();
+    headers
+        .filter_map(|(name, value)| Some((name.to_ascii_lowercase(), text(value)?)))
+        .collect()
 }
 
 const ERROR: &str = "error";
