@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// A pattern of names of models, in which `*` stands for any text. It also matches a name behind the
-/// name of a vendor, such as `openai/gpt-5`.
+/// name of a vendor, such as `openai/gpt-5`, or `openai.gpt-5.5` and `us.openai.gpt-oss-120b-1:0` of
+/// Bedrock (<https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-openai.html>).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Pattern(String);
@@ -16,7 +17,22 @@ impl Pattern {
     #[must_use]
     pub fn matches(&self, model: &str) -> bool {
         let own = model.rsplit('/').next().unwrap_or(model);
-        matches(&self.0, own) || matches(&self.0, model)
+        [model, own, behind_labels(own)]
+            .iter()
+            .any(|name| matches(&self.0, name))
+    }
+}
+
+/// Removes the labels of regions and vendors before the name of a model. Versions have digits.
+fn behind_labels(name: &str) -> &str {
+    let is_label = |label: &str| {
+        label
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+    };
+    match name.split_once('.') {
+        Some((label, rest)) if is_label(label) => behind_labels(rest),
+        _ => name,
     }
 }
 
@@ -54,7 +70,10 @@ mod tests {
         for (pattern, name, expected) in [
             ("gpt-5", "gpt-5", true),
             ("gpt-5", "openai/gpt-5", true),
+            ("gpt-5", "openai.gpt-5", true),
+            ("gpt-5.5*", "bedrock/us.openai.gpt-5.5", true),
             ("gpt-5", "gpt-50", false),
+            ("5", "gpt-5.5", false),
             ("gpt-5-*", "gpt-5-mini", true),
             ("gpt-5-*", "gpt-5", false),
             ("*claude-3-7*", "us.anthropic.claude-3-7-sonnet-v1:0", true),

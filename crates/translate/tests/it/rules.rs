@@ -187,6 +187,14 @@ fn an_effort_becomes_one_that_the_model_knows() {
         (Some("lm-studio"), Chat, "qwen3", "medium", "medium"),
         (Some("groq"), Chat, "qwen/qwen3-32b", "low", "default"),
         (Some("groq"), Chat, "openai/gpt-oss-120b", "max", "high"),
+        (
+            Some("bedrock"),
+            Chat,
+            "openai.gpt-oss-120b-1:0",
+            "max",
+            "high",
+        ),
+        (Some("bedrock"), Responses, "openai.gpt-5.5", "max", "xhigh"),
         (Some("mistral"), Chat, "mistral-small-latest", "low", "high"),
         (Some("gemini"), Chat, "gemini-3-pro", "max", "high"),
         (Some("xai"), Responses, "grok-4.6", "max", "xhigh"),
@@ -586,6 +594,22 @@ fn gpt_models_of_bedrock_get_no_service_tier() {
             assert_eq!(body["service_tier"], sent, "{model}");
             assert_eq!(changed.is_empty(), !sent.is_null());
         }
+    }
+}
+
+/// Reasoning models refuse `max_tokens` (<https://platform.openai.com/docs/api-reference/chat/create>),
+/// also under the names of Bedrock: <https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-openai.html>
+#[test]
+fn names_of_bedrock_are_names_of_openai() {
+    for model in ["openai.gpt-5.5", "us.openai.gpt-5.5", "openai/gpt-5.5"] {
+        let (sent, _) = served(
+            Messages,
+            (Some("bedrock"), Chat),
+            &body(Messages, json!({ "model": model, "temperature": 0.5 })),
+        );
+        assert_eq!(sent["max_completion_tokens"], 99, "{model}");
+        let missing = ["max_tokens", "temperature"].map(|name| sent.get(name));
+        assert_eq!(missing, [None, None], "{model}");
     }
 }
 

@@ -208,9 +208,9 @@ translates so that their server takes them, by the rules of this table. A test g
 
 A rule applies to the upstreams of its presets and protocols, for the models that match one of its patterns, in which
 `*` stands for any text. A pattern is compared with the upstream's name of the model, with and without what stands
-before its last `/`. Members that are left out or get another value are named in the response header
-`x-sluicegate-dropped`. A request that is relayed was written for its own vendor, and keeps its members, unless the
-upstream has `rules_on_relay = true`.
+before its last `/` and the labels of Bedrock, such as `us.openai.`. Members that are left out or get another value are
+named in the response header `x-sluicegate-dropped`. A request that is relayed was written for its own vendor, and keeps
+its members, unless the upstream has `rules_on_relay = true`.
 
 A pattern of names is a guess. An upstream to which it does not apply switches the rule off, and one with a rule of its
 own adds it:
