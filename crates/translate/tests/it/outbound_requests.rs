@@ -213,6 +213,33 @@ fn instructions_in_the_midst_keep_their_place_or_lose_it() {
     );
 }
 
+/// "Response input messages must contain the word 'json' in some form to use 'text.format' of type
+/// 'json_object'", and instructions are none: <https://github.com/Soju06/codex-lb/issues/730>
+#[test]
+fn instructions_that_ask_for_json_stay_in_the_input_of_responses() {
+    let mut body = chat(json!([
+        { "role": "system", "content": "Answer in JSON." },
+        { "role": "user", "content": "Name three trees." },
+    ]));
+    let input = |encoded: &Value| encoded["input"][0]["content"][0]["text"].clone();
+    let (encoded, _) = encode_for(Chat, Responses, &body);
+    assert_eq!(
+        (&encoded["instructions"], input(&encoded)),
+        (&json!("Answer in JSON."), json!("Name three trees."))
+    );
+    body["response_format"] = json!({ "type": "json_object" });
+    let (encoded, dropped) = encode_for(Chat, Responses, &body);
+    assert_eq!(encoded["text"]["format"]["type"], "json_object");
+    assert_eq!(
+        (encoded.get("instructions"), &encoded["input"][0]["role"]),
+        (None, &json!("system"))
+    );
+    assert_eq!(
+        (input(&encoded), dropped),
+        (json!("Answer in JSON."), vec![])
+    );
+}
+
 #[test]
 fn a_failed_result_is_marked_as_such() {
     let body = json!({ "model": "m", "max_tokens": 9, "messages": [

@@ -20,7 +20,7 @@ pub(super) fn request(
     settings: &Settings,
     dropped: &mut DroppedFields,
 ) -> Result<Request, EngineError> {
-    let (instructions, turns) = instructions(&request.turns);
+    let (instructions, turns) = instructions(request);
     let has_tools = !request.tools.is_empty();
     let mut body = Request::new(
         request.model.clone(),
@@ -92,10 +92,15 @@ fn include(
 }
 
 /// Splits off a leading system text, unless no other turns would remain as items.
-fn instructions(turns: &[Turn]) -> (Option<String>, &[Turn]) {
-    match turns {
+///
+/// The text stays an item where any JSON object is requested, because it asks for JSON: "Response
+/// input messages must contain the word 'json' in some form", and instructions are no input
+/// (<https://github.com/Soju06/codex-lb/issues/730>).
+fn instructions(request: &TextRequest) -> (Option<String>, &[Turn]) {
+    let is_json_mode = matches!(request.format, engine::Format::JsonObject);
+    match request.turns.as_slice() {
         [Turn::System(text), rest @ ..]
-            if rest.iter().any(|turn| !matches!(turn, Turn::System(_))) =>
+            if !is_json_mode && rest.iter().any(|turn| !matches!(turn, Turn::System(_))) =>
         {
             (Some(text.clone()), rest)
         }
