@@ -20,7 +20,7 @@ use engine::{
 };
 use serde::Serialize;
 use serde_json::{Value, json};
-use wire::{DataUrl, Json, Object};
+use wire::{Cursor, DataUrl, Json, Object};
 
 pub use self::names::ReplacedNames;
 pub use self::quirks::{MaxTokensName, Quirks, ThinkingForm, ToolIds};
@@ -272,6 +272,28 @@ fn arguments(call: &ToolCall, dropped: &mut DroppedFields) -> Json {
     }
 }
 
+/// Returns the arguments of an earlier call as the text of an object. Templates of open models read
+/// them as JSON (<https://github.com/vllm-project/vllm/issues/19419>), over Responses too
+/// (<https://github.com/meituan-longcat/LongCat-2.0/issues/14>).
+fn argument_text(call: &ToolCall, dropped: &mut DroppedFields) -> String {
+    match is_object(&call.arguments) {
+        true => call.arguments.clone(),
+        false => arguments(call, dropped).text().to_owned(),
+    }
+}
+
+/// Returns true if arguments are an object, without reading its values.
+fn is_object(arguments: &str) -> bool {
+    let read = || {
+        let mut cursor = Cursor::new(arguments.as_bytes())?;
+        let is_object = cursor.peek()? == b'{';
+        cursor.skip(DEPTH)?;
+        cursor.end()?;
+        Some(is_object)
+    };
+    read().unwrap_or_default()
+}
+
 /// Returns the id of a call in the form that an upstream of OpenAI's protocols accepts, of at most
 /// `longest` characters.
 fn call_id(id: &str, longest: usize, settings: &Settings) -> String {
@@ -383,5 +405,7 @@ const FILE_ENDINGS: [(&str, &str); 8] = [
     ("application/rtf", "rtf"),
 ];
 const MAX_TOOLS: usize = 128;
+/// The deepest nesting of arguments that are not read.
+const DEPTH: u8 = wire::MAX_DEPTH as u8;
 /// The maximum depth of the caller's JSON: the request adds at most five levels around it.
 const MAX_DEPTH: usize = wire::MAX_DEPTH - 5;

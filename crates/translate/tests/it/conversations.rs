@@ -351,6 +351,32 @@ fn lone_results_and_broken_arguments_do_not_end_a_session() {
     assert_eq!(dropped, ["arguments"]);
 }
 
+/// Servers read the arguments of earlier calls as JSON, also over Responses:
+/// <https://github.com/meituan-longcat/LongCat-2.0/issues/14>. Some models write none for a function
+/// without parameters: <https://github.com/teamchong/pxpipe/pull/131>.
+#[test]
+fn arguments_of_earlier_calls_are_objects() {
+    for (written, owed, names) in [
+        ("", "{}", vec![]),
+        ("{\"a\": 1}", "{\"a\": 1}", vec![]),
+        (
+            "{\"a",
+            "{\"arguments\":\"{\\\"a\"}",
+            vec!["arguments".to_owned()],
+        ),
+    ] {
+        let call = json!({ "id": "c", "type": "function", "function": { "name": "f", "arguments": written } });
+        let messages = json!([{ "role": "user", "content": "Hi." }, { "role": "assistant", "tool_calls": [call] },
+            { "role": "tool", "tool_call_id": "c", "content": "4 C" }]);
+        let request = json!({ "model": "m", "messages": messages });
+        let (sent, dropped) = sent(Chat, Responses, &request);
+        assert_eq!(
+            (&sent["input"][1]["arguments"], dropped),
+            (&json!(owed), names)
+        );
+    }
+}
+
 /// "Item of type 'reasoning' was provided without its required following item":
 /// <https://platform.openai.com/docs/guides/reasoning#keeping-reasoning-items-in-context>
 #[test]

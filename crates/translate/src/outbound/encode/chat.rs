@@ -15,7 +15,7 @@ use engine::{
     AssistantPart, EngineError, Format, TextRequest, ToolResult, Turn, UserPart, Verbosity,
 };
 use vendor::Protocol;
-use wire::{Cursor, Object, TextOr};
+use wire::{Object, TextOr};
 
 use super::quirks::MaxTokensName;
 use super::{DroppedField, DroppedFields, ERROR_PREFIX, SCHEMA_NAME, Settings, schema, stops};
@@ -383,29 +383,13 @@ fn assistant(turns: &[Turn], settings: &Settings, dropped: &mut DroppedFields) -
 }
 
 fn call(call: &engine::ToolCall, settings: &Settings, dropped: &mut DroppedFields) -> ToolCall {
-    // Templates of open models read them as JSON (<https://github.com/vllm-project/vllm/issues/19419>).
-    let arguments = match is_object(&call.arguments) {
-        true => call.arguments.clone(),
-        false => super::arguments(call, dropped).text().to_owned(),
-    };
+    let arguments = super::argument_text(call, dropped);
     let function = FunctionCall::new(call.name.clone(), arguments);
     let mut encoded = FunctionToolCall::new(super::call_id(&call.id, MAX_ID, settings), function);
     encoded
         .extra
         .extend(call.seal.as_deref().and_then(chat_seals::of_call));
     ToolCall::Function(encoded)
-}
-
-/// Returns true if arguments are an object, without reading its values.
-fn is_object(arguments: &str) -> bool {
-    let read = || {
-        let mut cursor = Cursor::new(arguments.as_bytes())?;
-        let is_object = cursor.peek()? == b'{';
-        cursor.skip(DEPTH)?;
-        cursor.end()?;
-        Some(is_object)
-    };
-    read().unwrap_or_default()
 }
 
 fn format(
@@ -464,5 +448,3 @@ const ANSWER_TO_RESULTS: &str = "Understood.";
 /// 40" (<https://github.com/langgenius/dify/issues/28987>,
 /// <https://github.com/Portkey-AI/gateway/issues/1062>).
 const MAX_ID: usize = 40;
-/// The deepest nesting of arguments that are not read.
-const DEPTH: u8 = wire::MAX_DEPTH as u8;

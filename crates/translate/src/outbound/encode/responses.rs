@@ -182,7 +182,8 @@ fn add_assistant_part(
         AssistantPart::RedactedReasoning(_) => {}
         AssistantPart::Call(call) => {
             let id = super::call_id(&call.id, MAX_ID, settings);
-            let call = FunctionCall::new(id, call.name.clone(), call.arguments.clone());
+            let arguments = super::argument_text(call, dropped);
+            let call = FunctionCall::new(id, call.name.clone(), arguments);
             items.push(Item::FunctionCall(call));
         }
     }
