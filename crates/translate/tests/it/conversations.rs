@@ -322,6 +322,29 @@ fn blocks_that_cannot_be_carried_are_refused_only_when_they_are_new() {
     );
 }
 
+/// The result of a tool comes with each later request, so it does not refuse the one that brings it:
+/// <https://docs.claude.com/en/docs/build-with-claude/files>
+#[test]
+fn files_in_results_do_not_end_a_session() {
+    let file = json!({ "type": "container_upload", "file_id": "file_1" });
+    let result = json!({ "type": "tool_result", "tool_use_id": "a",
+        "content": [{ "type": "text", "text": "Plot." }, file] });
+    let request = body(
+        Messages,
+        json!({ "messages": [
+            { "role": "user", "content": "Hi." },
+            { "role": "assistant", "content": [{ "type": "tool_use", "id": "a", "name": "f", "input": {} }] },
+            { "role": "user", "content": [result] },
+        ] }),
+    );
+    let (chat, dropped) = sent(Messages, Chat, &request);
+    assert_eq!(
+        chat["messages"][2]["content"],
+        "Plot.[Content of the type 'container_upload', which this model cannot read.]"
+    );
+    assert_eq!(dropped, ["messages[].content[]"]);
+}
+
 /// The beginning of a conversation may be cut off, and a model may write arguments that are no JSON.
 #[test]
 fn lone_results_and_broken_arguments_do_not_end_a_session() {

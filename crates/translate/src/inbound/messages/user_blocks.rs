@@ -6,6 +6,7 @@ use serde_json::Value;
 use wire::{ApiError, Object, TextOr};
 
 use super::shared;
+use crate::in_words;
 
 /// Converts the blocks of a message of the user.
 pub(super) struct UserBlocks<'a> {
@@ -40,8 +41,7 @@ impl UserBlocks<'_> {
             if !parts.is_empty() {
                 turns.push(Turn::User(std::mem::take(&mut parts)));
             }
-            let mut content = Vec::new();
-            self.add_parts(result.content.as_ref(), &path, &mut content)?;
+            let mut content = self.result_parts(result.content.as_ref(), &path);
             let breakpoint = shared::cache_breakpoint(&result.extra);
             content.extend(breakpoint.map(UserPart::CacheBreakpoint));
             let is_error = result.is_error == Some(true);
@@ -55,6 +55,30 @@ impl UserBlocks<'_> {
             turns.push(Turn::User(parts));
         }
         Ok(())
+    }
+
+    /// Converts the content of a result, which comes with each later request. A block without a
+    /// neutral form becomes a text.
+    fn result_parts(&mut self, content: Option<&TextOr<InputBlock>>, path: &str) -> Vec<UserPart> {
+        let blocks = match content {
+            None => return Vec::new(),
+            Some(TextOr::Text(text)) => return vec![UserPart::Text(text.clone())],
+            Some(TextOr::List(blocks)) => blocks,
+        };
+        let mut parts = Vec::new();
+        for block in blocks {
+            let before = parts.len();
+            let mut new = UserBlocks {
+                is_history: false,
+                dropped: self.dropped,
+            };
+            if new.add_marked_part(block, path, &mut parts).is_err() {
+                parts.truncate(before);
+                parts.push(UserPart::Text(in_words(block)));
+                shared::add_once(self.dropped, BLOCK);
+            }
+        }
+        parts
     }
 
     fn add_parts(
@@ -135,6 +159,15 @@ impl UserBlocks<'_> {
         }
         shared::add_once(self.dropped, BLOCK);
         Ok(())
+    }
+}
+
+/// Returns the text that stands for a block without a neutral form.
+fn in_words(block: &InputBlock) -> String {
+    match block {
+        InputBlock::Image(_) => in_words::IMAGE.to_owned(),
+        InputBlock::Document(document) => in_words::document(document.title.as_deref()),
+        other => in_words::other(other.kind()),
     }
 }
 
