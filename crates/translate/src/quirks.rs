@@ -27,8 +27,8 @@ pub struct Quirks {
     /// Members of requests that it refuses.
     #[schemars(extend("examples" = [["logprobs"]]))]
     pub drop_members: Vec<String>,
-    /// True if assistant messages with calls have to bring back `reasoning_content`
-    /// (<https://api-docs.deepseek.com/guides/thinking_mode>).
+    /// True if assistant messages with calls have to bring back `reasoning_content`, or a thinking
+    /// block in Messages (<https://api-docs.deepseek.com/guides/thinking_mode>).
     pub echo_reasoning: bool,
     /// True if it takes thinking blocks of Messages with an empty signature, as its own ones have
     /// (<https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md>).
@@ -123,6 +123,7 @@ impl Quirks {
             max_tokens_name: self.max_tokens_name,
             thinking: self.thinking.of(model),
             echo_reasoning: self.echo_reasoning,
+            unsigned_thinking: self.unsigned_thinking,
             tool_ids: self.tool_ids,
             no_parallel_tools: self.no_parallel_tools,
             ..encode::Quirks::NONE

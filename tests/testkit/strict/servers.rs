@@ -509,6 +509,22 @@ fn deepseek_messages(body: &Value) -> Option<String> {
     refuse(has(&body["output_config"], "format"), "output_config")
         .or_else(|| refuse(thinks && is_forced, "tool_choice beside thinking"))
         .or_else(|| refuse(blocks.any(is_unknown), "an image or a document"))
+        .or_else(|| {
+            refuse(
+                thinks && has_calls_without_thoughts(body),
+                "no thinking block",
+            )
+        })
+}
+
+/// <https://github.com/QwenLM/qwen-code/pull/3788>
+fn has_calls_without_thoughts(body: &Value) -> bool {
+    let messages = body["messages"].as_array().into_iter().flatten();
+    let mut contents = messages.filter_map(|message| message["content"].as_array());
+    contents.any(|blocks| {
+        let has = |kind: &str| blocks.iter().any(|block| block["type"] == kind);
+        has("tool_use") && !has("thinking")
+    })
 }
 
 /// <https://docs.x.ai/developers/model-capabilities/text/reasoning>

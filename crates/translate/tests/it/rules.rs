@@ -6,7 +6,7 @@ use sluicegate_translate::rules::{BUILT_IN, Rule, Rules};
 use vendor::Protocol::{self, Chat, Messages, Responses};
 
 use crate::clients::{SETTINGS, neutral};
-use crate::vendor_rules::body;
+use crate::vendor_rules::{body, encoded, text, with_quirks};
 
 /// The rules that the gateway knows for an upstream.
 pub(crate) fn rules_of(preset: Option<&str>, protocol: Protocol) -> Rules {
@@ -365,6 +365,37 @@ fn a_forced_call_turns_the_thinking_of_deepseek_off() {
             (&json!(thinking), &sent_choice)
         );
     }
+}
+
+/// "The `content[].thinking` in the thinking mode must be passed back to the API.":
+/// <https://github.com/QwenLM/qwen-code/pull/3788>, where unknown thoughts are an empty block without
+/// a signature. The thoughts of turns with calls have to come back:
+/// <https://api-docs.deepseek.com/guides/thinking_mode>
+#[test]
+fn unsigned_thoughts_come_back_to_deepseek_with_the_calls() {
+    let quirks = Quirks {
+        echo_reasoning: true,
+        unsigned_thinking: true,
+        thinks: true,
+        ..Quirks::NONE
+    };
+    let thinking = |text: &str| json!({ "type": "thinking", "thinking": text, "signature": "" });
+    let sent = |fields: Value| {
+        let mut request = called(Chat);
+        for (name, value) in fields.as_object().unwrap() {
+            request[name] = value.clone();
+        }
+        let (sent, dropped) = text(encoded(Chat, Messages, &request, &with_quirks(quirks)));
+        let sent: Value = serde_json::from_str(&sent).unwrap();
+        (sent["messages"][1]["content"][0].clone(), dropped)
+    };
+    assert_eq!(sent(json!({})), (thinking("Hm."), vec![]));
+    let mut messages = called(Chat)["messages"].clone();
+    messages[1]["reasoning_content"] = Value::Null;
+    let unknown = json!({ "messages": messages });
+    assert_eq!(sent(unknown), (thinking(""), vec![]));
+    let disabled = json!({ "messages": messages, "reasoning_effort": "none" });
+    assert_eq!(sent(disabled).0["type"], "tool_use");
 }
 
 /// <https://docs.mistral.ai/api/endpoint/chat>, <https://ai.google.dev/gemini-api/docs/openai>,

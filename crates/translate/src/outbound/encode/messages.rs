@@ -123,7 +123,7 @@ fn messages(
             }
             Turn::Tool(result) => add(&mut messages, Role::User, vec![tool_result(result)?]),
             Turn::Assistant(parts) => {
-                let blocks = assistant_blocks(parts, dropped);
+                let blocks = assistant_blocks(parts, settings, dropped);
                 if !blocks.is_empty() {
                     add(&mut messages, Role::Assistant, blocks);
                 }
@@ -313,7 +313,11 @@ fn tool_result(result: &ToolResult) -> Result<InputBlock, EngineError> {
     Ok(InputBlock::ToolResult(block))
 }
 
-fn assistant_blocks(parts: &[AssistantPart], dropped: &mut DroppedFields) -> Vec<InputBlock> {
+fn assistant_blocks(
+    parts: &[AssistantPart],
+    settings: &Settings,
+    dropped: &mut DroppedFields,
+) -> Vec<InputBlock> {
     let mut blocks = Vec::new();
     for part in parts {
         match part {
@@ -330,6 +334,12 @@ fn assistant_blocks(parts: &[AssistantPart], dropped: &mut DroppedFields) -> Vec
                     text.clone(),
                     signature.clone(),
                 )));
+            }
+            AssistantPart::Reasoning { text, .. }
+                if settings.quirks.unsigned_thinking && !text.is_empty() =>
+            {
+                let thinking = ThinkingBlock::new(text.clone(), String::new());
+                blocks.push(InputBlock::Thinking(thinking));
             }
             // The API refuses thinking blocks without a signature.
             AssistantPart::Reasoning { .. } => dropped.add(DroppedField::Reasoning),

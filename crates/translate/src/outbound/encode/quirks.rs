@@ -10,9 +10,11 @@ pub struct Quirks {
     pub max_tokens_name: Option<MaxTokensName>,
     /// The form in which thinking is requested in Messages. `None`: the newest, adaptive thinking.
     pub thinking: Option<ThinkingForm>,
-    /// True if every earlier turn with calls needs a `reasoning_content`, empty if it is not known
-    /// (<https://api-docs.deepseek.com/guides/thinking_mode>).
+    /// True if every earlier turn with calls needs a `reasoning_content`, or a thinking block in
+    /// Messages, empty if it is not known (<https://api-docs.deepseek.com/guides/thinking_mode>).
     pub echo_reasoning: bool,
+    /// True if Messages takes thinking blocks with an empty signature.
+    pub unsigned_thinking: bool,
     /// The form of the ids of calls.
     pub tool_ids: ToolIds,
     /// True if it does not accept a limit to one call for each turn.
@@ -108,6 +110,7 @@ impl Quirks {
         max_tokens_name: None,
         thinking: None,
         echo_reasoning: false,
+        unsigned_thinking: false,
         tool_ids: ToolIds::Any,
         no_parallel_tools: false,
         reasons: false,

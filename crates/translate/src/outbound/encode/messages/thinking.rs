@@ -2,9 +2,10 @@
 
 use engine::{Reasoning, TextRequest};
 use messages::{
-    Effort, InputBlock, InputMessage, Request, Role, Thinking, ThinkingBudget, ThinkingDisplay,
-    ThinkingMode, ToolChoice,
+    Effort, InputBlock, InputMessage, Request, Role, Thinking, ThinkingBlock, ThinkingBudget,
+    ThinkingDisplay, ThinkingMode, ToolChoice,
 };
+use wire::TextOr;
 
 use super::super::quirks::ThinkingForm;
 use super::{DroppedField, DroppedFields, Settings};
@@ -47,10 +48,29 @@ pub(super) fn set(
     if settings.quirks.thinks && is_forced(body) {
         body.thinking = Some(Thinking::Disabled(ThinkingMode::default()));
     }
+    if settings.quirks.echo_reasoning && !matches!(body.thinking, Some(Thinking::Disabled(_))) {
+        body.messages.iter_mut().for_each(add_missing_thoughts);
+    }
     let is_off = matches!(body.thinking, None | Some(Thinking::Disabled(_)));
     let does_not_think = !reasoning.output_only && is_off;
     if reasoning.effort.is_some() && does_not_think || is_lost && reasoning.output_only {
         dropped.add(DroppedField::Effort);
+    }
+}
+
+/// Puts an empty thinking block before calls without thoughts, which DeepSeek refuses: "The
+/// `content[].thinking` in the thinking mode must be passed back to the API."
+/// (<https://github.com/QwenLM/qwen-code/pull/3788>).
+fn add_missing_thoughts(message: &mut InputMessage) {
+    let Some(TextOr::List(blocks)) = &mut message.content else {
+        return;
+    };
+    let has_call = blocks
+        .iter()
+        .any(|block| matches!(block, InputBlock::ToolUse(_)));
+    if has_call && !blocks.iter().any(is_thought) {
+        let unknown = ThinkingBlock::new(String::new(), String::new());
+        blocks.insert(0, InputBlock::Thinking(unknown));
     }
 }
 
@@ -121,11 +141,14 @@ fn lacks_thoughts(body: &Request) -> bool {
     let has_call = blocks
         .iter()
         .any(|block| matches!(block, InputBlock::ToolUse(_)));
-    let has_thoughts = matches!(
-        blocks.first(),
-        Some(InputBlock::Thinking(_) | InputBlock::RedactedThinking(_))
-    );
-    has_call && !has_thoughts
+    has_call && !blocks.first().is_some_and(is_thought)
+}
+
+fn is_thought(block: &InputBlock) -> bool {
+    matches!(
+        block,
+        InputBlock::Thinking(_) | InputBlock::RedactedThinking(_)
+    )
 }
 
 /// Returns the budget for an effort: at least 1024 tokens, and at most half of the client's limit,
