@@ -198,7 +198,8 @@ impl Editor<'_> {
         ElementEdit::Replace(item.to_vec())
     }
 
-    /// Leaves out the thinking blocks that have a foreign signature, or none if the target refuses that. A model with a budget does
+    /// Leaves out the thinking blocks that have a foreign signature, or none if the target refuses that; a
+    /// target that takes none gets them without it. A model with a budget does
     /// not think in a turn whose thoughts are left out: "Expected `thinking` or `redacted_thinking`, but
     /// found `tool_use`".
     fn messages(&mut self, splice: &mut Splice<'_>) {
@@ -251,6 +252,9 @@ impl Editor<'_> {
             true => self.openable.takes_unsigned,
             false => self.openable.has(&seal, was_marked),
         };
+        if !keeps && self.openable.takes_unsigned && sealed.kind == "thinking" {
+            return unsigned(&unmarked);
+        }
         if !keeps {
             self.lose(REASONING);
         }
@@ -294,6 +298,13 @@ impl Editor<'_> {
         }
         object.remove(&[], &removed);
     }
+}
+
+/// Returns the edit that empties the signature of a thinking block, whose text the target takes.
+fn unsigned(block: &[u8]) -> ElementEdit {
+    let mut block = Splice::new(block);
+    block.replace(&["signature"], b"\"\"");
+    ElementEdit::Replace(block.to_vec())
 }
 
 /// The name of reasoning that is lost, as on the translated roads.

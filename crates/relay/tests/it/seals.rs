@@ -128,9 +128,10 @@ fn thinking_without_a_signature_stays_at_a_local_server() {
         relayed(Messages, Local, &request),
         (request.clone(), vec![])
     );
+    let both = [sealed, unsigned.clone()];
     assert_eq!(
-        relayed(Messages, Local, &conversation(&[sealed, unsigned.clone()])),
-        (conversation(&[unsigned]), vec!["reasoning"])
+        relayed(Messages, Local, &conversation(&both)),
+        (conversation(&[unsigned.clone(), unsigned]), vec![])
     );
 }
 
