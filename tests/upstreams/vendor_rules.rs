@@ -87,6 +87,6 @@ fn presets_and_the_check_show_the_rules() {
         .output()
         .unwrap();
     let report = String::from_utf8(output.stdout).unwrap();
-    let part = "translated to chat\n       by the rules open-model-efforts, open-model-reasoning, open-model-system, vllm-top-p, open-model-refusals\n";
+    let part = "translated to chat\n       by the rules open-model-efforts, open-model-reasoning, open-model-system, open-model-user, vllm-top-p, open-model-refusals\n";
     assert!(report.contains(part), "{report}");
 }

@@ -82,9 +82,10 @@ Some fields are dropped because of their value. `temperature` above 1 is lowered
 are left out if the upstream's version refuses them. The effort becomes the `thinking` that the model takes, and is left
 out (`reasoning_effort`) where it takes none: in older models, and together with a forced call, with other sampling, or
 with the beginning of the answer. Earlier reasoning is sent to Chat Completions only beside tool calls, and to Responses
-and Messages only with its signature, and if something follows it in its turn; otherwise it is left out (`reasoning`).
-For Messages, instructions in the middle of a conversation move to the front (`system_position`), and new documents that
-are neither PDF nor text are refused. A limit of less than 16 tokens is
+and Messages only with its signature, or without it to servers that take it so, and if something follows it in its turn;
+otherwise it is left out (`reasoning`). For Messages, instructions in the middle of a conversation move to the front, and
+instructions alone become a message of the user (`system_position`), and new documents that are neither PDF nor text are
+refused. A limit of less than 16 tokens is
 raised for Responses (`max_tokens`). `parallel_tool_calls` is left out for upstreams that do not know it. Further
 rules of single vendors and models are in the [rules of vendors](../../docs/vendor-rules.md).
 

@@ -117,6 +117,8 @@ pub enum Action {
     CacheControl,
     /// All system messages become one, at the beginning.
     MergeSystem,
+    /// System messages without a message of the user become one of the user.
+    NeedsUser,
     /// A message of the assistant stands between the results of calls and a message of the user.
     AnswerResults,
     /// A message of the user follows a last message of the assistant.
@@ -203,6 +205,7 @@ impl fmt::Display for Action {
             Self::ThinkingSwitch => f.write_str("the effort `none` is `thinking`"),
             Self::CacheControl => f.write_str("cache breakpoints are `cache_control`"),
             Self::MergeSystem => f.write_str("system messages become one, at the beginning"),
+            Self::NeedsUser => f.write_str("system messages alone are messages of the user"),
             Self::AnswerResults => {
                 f.write_str("the assistant says something between results and the user")
             }
@@ -342,6 +345,7 @@ impl Rules {
                 Action::ThinkingSwitch => encoding.thinking_switch = true,
                 Action::CacheControl => encoding.cache_control = true,
                 Action::MergeSystem => encoding.merge_system = true,
+                Action::NeedsUser => encoding.needs_user = true,
                 Action::AnswerResults => encoding.answer_results = true,
                 Action::NoPrefill => encoding.no_prefill = true,
                 Action::SchemaAsText => encoding.schema_as_text = true,

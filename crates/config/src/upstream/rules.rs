@@ -94,6 +94,7 @@ mod tests {
                 "label-64",
                 "open-model-efforts",
                 "open-model-system",
+                "open-model-user",
                 "vllm-top-p",
                 "open-model-refusals"
             ]

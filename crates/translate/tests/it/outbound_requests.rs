@@ -213,6 +213,21 @@ fn instructions_in_the_midst_keep_their_place_or_lose_it() {
     );
 }
 
+/// "messages: at least one message is required", Claude:
+/// <https://github.com/langchain-ai/langchain/issues/30764>
+#[test]
+fn instructions_alone_are_a_message_of_the_user() {
+    let system = json!({ "role": "system", "content": "Write a haiku." });
+    let blank = json!({ "role": "user", "content": " " });
+    for messages in [json!([system]), json!([system, blank])] {
+        let (encoded, dropped) = encode_for(Chat, Messages, &chat(messages));
+        let owed =
+            json!([{ "role": "user", "content": [{ "type": "text", "text": "Write a haiku." }] }]);
+        assert_eq!((&encoded["messages"], encoded.get("system")), (&owed, None));
+        assert_eq!(dropped, [DroppedField::SystemPosition]);
+    }
+}
+
 /// "Response input messages must contain the word 'json' in some form to use 'text.format' of type
 /// 'json_object'", and instructions are none: <https://github.com/Soju06/codex-lb/issues/730>
 #[test]
@@ -454,7 +469,7 @@ fn inexpressible_required_content_is_rejected() {
     assert_refused(
         Chat,
         Messages,
-        &chat(json!([{ "role": "system", "content": "Hi." }])),
+        &chat(json!([{ "role": "system", "content": " " }])),
         "nothing",
     );
     let stops = json!({ "model": "m", "max_tokens": 9, "messages": [user], "stop_sequences": vec!["a"; 65] });

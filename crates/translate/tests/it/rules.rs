@@ -644,6 +644,28 @@ fn names_of_bedrock_are_names_of_openai() {
     }
 }
 
+/// "The input must not consist of system messages or assistant messages only.":
+/// <https://docs.z.ai/api-reference/llm/chat-completion>. "No user query found in messages.":
+/// <https://github.com/diegosouzapw/OmniRoute/issues/4982>. "Expected last role User or Tool":
+/// <https://github.com/mistralai/mistral-common/blob/main/src/mistral_common/protocol/instruct/validator.py>
+#[test]
+fn instructions_alone_are_messages_of_the_user_for_vendors_that_need_one() {
+    let system = json!([{ "role": "developer", "content": "Write a haiku." }]);
+    for (preset, role) in [
+        (Some("zai"), "user"),
+        (Some("mistral"), "user"),
+        (Some("vllm"), "user"),
+        (Some("deepseek"), "system"),
+        (None, "system"),
+    ] {
+        let request = body(Responses, json!({ "model": "glm-5", "input": system }));
+        let (sent, dropped) = served(Responses, (preset, Chat), &request);
+        let owed = json!([{ "role": role, "content": "Write a haiku." }]);
+        assert_eq!(sent["messages"], owed, "{preset:?}");
+        assert_eq!(dropped.is_empty(), role == "system");
+    }
+}
+
 /// <https://api-docs.deepseek.com/guides/thinking_mode>
 #[test]
 fn deepseek_has_a_switch_for_thinking() {

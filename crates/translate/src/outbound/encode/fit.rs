@@ -35,6 +35,11 @@ pub(super) fn fitted<'a>(
     {
         request.to_mut().turns = turns;
     }
+    let needs_user = protocol == Protocol::Messages || settings.quirks.needs_user;
+    if needs_user && history::has_only_instructions(&request.turns) {
+        history::ask_by_instructions(&mut request.to_mut().turns);
+        dropped.add(DroppedField::SystemPosition);
+    }
     let is_claude = protocol == Protocol::Messages || settings.quirks.cache_control;
     if is_claude && let Some(kept) = kept_marks(&request) {
         keep_marks(request.to_mut(), &kept);

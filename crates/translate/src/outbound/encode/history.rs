@@ -197,6 +197,29 @@ pub(super) fn with_one_system<'a>(
     std::iter::once(system).chain(others).collect()
 }
 
+/// Returns true if all texts of a conversation are instructions, such as "You are a poet. Write a
+/// haiku.", which servers of Messages refuse: "at least one message is required"
+/// (<https://github.com/langchain-ai/langchain/issues/30764>).
+pub(super) fn has_only_instructions(turns: &[Turn]) -> bool {
+    let is_blank = |part: &UserPart| matches!(part, UserPart::Text(text) if text.trim().is_empty());
+    let is_instruction = |turn: &Turn| match turn {
+        Turn::System(_) => true,
+        Turn::User(parts) => parts.iter().all(is_blank),
+        Turn::Assistant(_) | Turn::Tool(_) => false,
+    };
+    let is_said = |turn: &Turn| matches!(turn, Turn::System(text) if !text.trim().is_empty());
+    turns.iter().all(is_instruction) && turns.iter().any(is_said)
+}
+
+/// Makes the instructions messages of the user.
+pub(super) fn ask_by_instructions(turns: &mut [Turn]) {
+    for turn in turns {
+        if let Turn::System(text) = turn {
+            *turn = Turn::User(vec![UserPart::Text(std::mem::take(text))]);
+        }
+    }
+}
+
 /// The calls of a turn.
 fn calls(turn: &Turn) -> impl Iterator<Item = &ToolCall> {
     let parts = match turn {

@@ -34,6 +34,8 @@ pub struct Quirks {
     pub cache_control: bool,
     /// True if all system messages have to be one, at the beginning.
     pub merge_system: bool,
+    /// True if system messages alone are no conversation in OpenAI's protocols, as in Messages.
+    pub needs_user: bool,
     /// True if Chat Completions needs a message of the assistant between the results of calls and a
     /// message of the user.
     pub answer_results: bool,
@@ -119,6 +121,7 @@ impl Quirks {
         thinking_switch: false,
         cache_control: false,
         merge_system: false,
+        needs_user: false,
         answer_results: false,
         no_prefill: false,
         cache_breakpoints: false,
