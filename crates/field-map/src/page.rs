@@ -90,7 +90,8 @@ raised for Responses (`max_tokens`). `parallel_tool_calls` is left out for upstr
 rules of single vendors and models are in the [rules of vendors](../../docs/vendor-rules.md).
 
 The gateway itself ends an answer at the stop sequences that an upstream does not take: all of them
-for Responses and for the reasoning models of OpenAI, more than four in Chat Completions, and white space in Messages.
+for Responses and for the reasoning models of OpenAI, more than four in Chat Completions, or than its server takes, and
+white space in Messages.
 
 Nothing in the history of a conversation is a reason to refuse it. Results stand directly behind their calls, and what
 came between follows (`message_position`); a result without a call becomes a message of the user (`call_id`). A call

@@ -138,8 +138,8 @@ pub enum Action {
     RefusalAsText,
     /// A last message of the assistant in Chat Completions has the member `prefix`.
     MarkPrefill,
-    /// The gateway ends answers at the stop sequences, which are not sent.
-    ApplyStops,
+    /// The gateway ends answers at the stop sequences, which are not sent if they are more than this.
+    MostStops(usize),
 }
 
 impl Action {
@@ -216,7 +216,10 @@ impl fmt::Display for Action {
             Self::RefusalAsText => f.write_str("earlier refusals are text"),
             Self::MarkPrefill => f.write_str("a last message of the assistant has `prefix`"),
             Self::NoPrefill => f.write_str("a message of the user is the last one"),
-            Self::ApplyStops => f.write_str("the gateway applies stop sequences"),
+            Self::MostStops(0) => f.write_str("the gateway applies stop sequences"),
+            Self::MostStops(most) => {
+                write!(f, "the gateway applies stop sequences if more than {most}")
+            }
             Self::CacheBreakpoints => {
                 f.write_str("cache breakpoints are `prompt_cache_breakpoint`")
             }
@@ -355,7 +358,7 @@ impl Rules {
                 Action::RefusalAsText => encoding.refusal_as_text = true,
                 Action::MarkPrefill => encoding.mark_prefill = true,
                 Action::CacheBreakpoints => encoding.cache_breakpoints = true,
-                Action::ApplyStops => encoding.apply_stops = true,
+                Action::MostStops(most) => encoding.most_stops = Some(*most),
                 _ => {}
             }
         }

@@ -237,6 +237,6 @@ fn mark() -> Value {
     json!({"type": "ephemeral"})
 }
 
-/// As many as every vendor takes. No simulated answer has one of them.
+/// As many as OpenAI takes. No simulated answer has one of them.
 const STOPS: [&str; 4] = ["END", "###", "</s>", "STOP"];
 const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];

@@ -601,6 +601,13 @@ fn zai(body: &Value) -> Option<String> {
     )
     .or_else(|| refuse(choice == "required" || choice.is_object(), "tool_choice"))
     .or_else(|| {
+        let stops = body["stop"].as_array();
+        refuse(
+            stops.is_some_and(|stops| stops.len() > 1),
+            "several stop words",
+        )
+    })
+    .or_else(|| {
         refuse(
             body["response_format"]["type"] == "json_schema",
             "json_schema",

@@ -210,8 +210,18 @@ fn earlier_answers_are_texts_or_complete_output_messages() {
 
 /// The stop sequences that the upstream gets, and those that the gateway applies.
 fn stops(client: Protocol, upstream: Protocol, fields: Value) -> (Value, Vec<String>) {
+    stops_at(None, client, upstream, fields)
+}
+
+/// As [`stops`], for an upstream with a preset.
+fn stops_at(
+    preset: Option<&str>,
+    client: Protocol,
+    upstream: Protocol,
+    fields: Value,
+) -> (Value, Vec<String>) {
     let model = fields["model"].as_str().unwrap_or("m");
-    let quirks = rules_of(None, upstream).encoding(model, Quirks::NONE);
+    let quirks = rules_of(preset, upstream).encoding(model, Quirks::NONE);
     let settings = with_quirks(quirks);
     let encoded = encoded(client, upstream, &body(client, fields.clone()), &settings);
     assert_eq!(encoded.dropped, []);
@@ -246,6 +256,18 @@ fn stop_sequences_that_openai_refuses_are_applied() {
         let found = stops(client, upstream, fields.clone());
         assert_eq!(found, (Value::Null, applied), "{fields}");
     }
+}
+
+/// "Currently, only one stop word is supported": <https://docs.z.ai/api-reference/llm/chat-completion>
+#[test]
+fn stop_sequences_beyond_the_first_are_applied_for_glm() {
+    let at_zai = |list: &[&str]| {
+        let fields = json!({ "model": "glm-5", "stop_sequences": list });
+        stops_at(Some("zai"), Messages, Chat, fields)
+    };
+    assert_eq!(at_zai(&["END"]), (json!(["END"]), vec![]));
+    let applied = vec!["END".to_owned(), "###".to_owned()];
+    assert_eq!(at_zai(&["END", "###"]), (Value::Null, applied));
 }
 
 /// "each stop sequence must contain non-whitespace": <https://github.com/BerriAI/litellm/issues/3286>

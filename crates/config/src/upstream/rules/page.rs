@@ -139,8 +139,8 @@ fn without_members(action: &Action, client: vendor::Protocol) -> &'static [&'sta
         (Action::CacheBreakpoints | Action::CacheControl, Chat | Responses) => {
             &["prompt_cache_breakpoint"]
         }
-        (Action::ApplyStops, Chat) => &["stop"],
-        (Action::ApplyStops, Messages) => &["stop_sequences"],
+        (Action::MostStops(_), Chat) => &["stop"],
+        (Action::MostStops(_), Messages) => &["stop_sequences"],
         _ => &[],
     }
 }

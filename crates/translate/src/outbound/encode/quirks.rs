@@ -46,9 +46,8 @@ pub struct Quirks {
     pub cache_breakpoints: bool,
     /// True if the upstream takes no schema for the output, so that it becomes an instruction.
     pub schema_as_text: bool,
-    /// True if Chat Completions has no stop sequences for the model, so that the gateway applies
-    /// them.
-    pub apply_stops: bool,
+    /// The most stop sequences of Chat Completions. The gateway applies more of them. `None`: four.
+    pub most_stops: Option<usize>,
     /// True if the model sees no images and reads no documents, so that they become texts.
     pub text_only: bool,
     /// True if the content of every message of Chat Completions is one text.
@@ -126,7 +125,7 @@ impl Quirks {
         no_prefill: false,
         cache_breakpoints: false,
         schema_as_text: false,
-        apply_stops: false,
+        most_stops: None,
         text_only: false,
         text_content: false,
         tool_names: false,

@@ -34,17 +34,18 @@ pub(super) fn applied(
 
 /// Returns true if the upstream takes a stop sequence. Responses has none
 /// (<https://platform.openai.com/docs/api-reference/responses/create>), Chat Completions takes four,
-/// but some models none (<https://platform.openai.com/docs/api-reference/chat/create>), and
-/// Anthropic refuses white space (<https://github.com/BerriAI/litellm/issues/3286>).
+/// but some models none (<https://platform.openai.com/docs/api-reference/chat/create>) or one
+/// (<https://docs.z.ai/api-reference/llm/chat-completion>), and Anthropic refuses white space
+/// (<https://github.com/BerriAI/litellm/issues/3286>).
 fn takes(protocol: Protocol, request: &TextRequest, settings: &Settings, stop: &str) -> bool {
     match protocol {
         Protocol::Responses => false,
-        Protocol::Chat => request.stop.len() <= MAX_SENT && !settings.quirks.apply_stops,
+        Protocol::Chat => request.stop.len() <= settings.quirks.most_stops.unwrap_or(MAX_SENT),
         Protocol::Messages => !stop.trim().is_empty(),
     }
 }
 
-/// The most stop sequences of Chat Completions.
+/// The most stop sequences of Chat Completions at OpenAI.
 const MAX_SENT: usize = 4;
 /// The most stop sequences that the gateway looks for, because each of them takes time for each byte.
 const MAX_APPLIED: usize = 64;
