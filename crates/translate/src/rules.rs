@@ -128,6 +128,8 @@ pub enum Action {
     /// The schema of the output becomes an instruction, and the output any JSON object, if the
     /// protocol has that.
     SchemaAsText,
+    /// The types of schemas with alternatives move into the alternatives.
+    TypedAlternatives,
     /// Images and documents become texts.
     TextOnly,
     /// The content of every message of Chat Completions is one text.
@@ -210,6 +212,7 @@ impl fmt::Display for Action {
                 f.write_str("the assistant says something between results and the user")
             }
             Self::SchemaAsText => f.write_str("the schema of the output is an instruction"),
+            Self::TypedAlternatives => f.write_str("the types of schemas move into `anyOf`"),
             Self::TextOnly => f.write_str("images and documents become texts"),
             Self::TextContent => f.write_str("the content of a message is one text"),
             Self::ToolNames => f.write_str("results have the name of their function"),
@@ -352,6 +355,7 @@ impl Rules {
                 Action::AnswerResults => encoding.answer_results = true,
                 Action::NoPrefill => encoding.no_prefill = true,
                 Action::SchemaAsText => encoding.schema_as_text = true,
+                Action::TypedAlternatives => encoding.typed_alternatives = true,
                 Action::TextOnly => encoding.text_only = true,
                 Action::TextContent => encoding.text_content = true,
                 Action::ToolNames => encoding.tool_names = true,

@@ -223,6 +223,7 @@ impl Draws<'_> {
             json!({"type": "object"}),
             json!({"type": "object", "properties": {"b": {"anyOf": [{"type": "string"}, {"type": "null"}]}}, "additionalProperties": false}),
             json!({"properties": {"b": {"type": "integer", "minimum": 1}}}),
+            json!({"properties": {"b": {"type": ["string", "boolean"], "anyOf": [{"type": "string"}, {"type": "boolean"}]}}}),
         ];
         let odd = self.dice.one(&schemas);
         vec![("look_up", schema()), ("mcp__server__tool-1", odd.clone())]

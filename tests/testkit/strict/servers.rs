@@ -577,6 +577,26 @@ fn moonshot(body: &Value) -> Option<String> {
         )
     })
     .or_else(|| of_calls_lack(body, "reasoning_content"))
+    .or_else(|| {
+        refuse(
+            body["tools"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .any(has_typed_alternatives),
+            "a type beside anyOf",
+        )
+    })
+}
+
+/// <https://pkg.go.dev/github.com/moonshotai/walle>
+fn has_typed_alternatives(value: &Value) -> bool {
+    has(value, "type") && value["anyOf"].is_array()
+        || match value {
+            Value::Object(members) => members.values().any(has_typed_alternatives),
+            Value::Array(list) => list.iter().any(has_typed_alternatives),
+            _ => false,
+        }
 }
 
 /// <https://github.com/MoonshotAI/Kimi-K2/issues/141>

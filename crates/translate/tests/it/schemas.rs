@@ -8,8 +8,17 @@ use crate::vendor_rules::{body, tool};
 
 /// The schema of a tool as an upstream gets it.
 fn parameters(client: Protocol, upstream: Protocol, schema: &Value) -> (Value, Vec<String>) {
+    parameters_at(client, (None, upstream), schema)
+}
+
+/// The schema of a tool as an upstream with a preset gets it.
+fn parameters_at(
+    client: Protocol,
+    (preset, upstream): (Option<&str>, Protocol),
+    schema: &Value,
+) -> (Value, Vec<String>) {
     let request = body(client, json!({ "tools": [tool(client, "f", schema)] }));
-    let (sent, dropped) = served(client, (None, upstream), &request);
+    let (sent, dropped) = served(client, (preset, upstream), &request);
     let tool = &sent["tools"][0];
     let schema = match upstream {
         Responses => &tool["parameters"],
@@ -370,4 +379,53 @@ fn a_property_of_several_alternatives_accepts_what_each_of_them_does() {
     let either = json!([{ "type": "string" }, { "type": "number" }, { "type": "null" }]);
     assert_eq!(sent["properties"], json!({ "a": { "anyOf": either } }));
     assert_eq!(dropped, ["json_schema"]);
+}
+
+/// "when using anyOf, type should be defined in anyOf items instead of the parent schema":
+/// <https://github.com/nicobailon/pi-subagents/issues/126>. "conflicting keywords found in anyOf with
+/// parent: keywords (properties) are defined on the parent schema and inside anyOf":
+/// <https://pkg.go.dev/github.com/moonshotai/walle>
+#[test]
+fn alternatives_have_their_types_for_moonshot() {
+    let kinds = json!({ "type": ["string", "array", "boolean"], "description": "Skills.", "anyOf": [
+        { "type": "array", "items": { "type": "string" } }, { "type": "boolean" }, { "type": "string" } ] });
+    let kinds_sent = json!({ "description": "Skills.", "anyOf": [
+        { "type": "array", "items": { "type": "string" } }, { "type": "boolean" }, { "type": "string" } ] });
+    // As of the server of Apollo.io: https://github.com/openclaw/openclaw/issues/113130
+    let either = json!({ "type": "object", "properties": { "a": {}, "b": {} },
+        "anyOf": [{ "required": ["a"] }, { "required": ["b"] }] });
+    let either_sent = json!({ "properties": { "a": {}, "b": {} }, "anyOf": [
+        { "required": ["a"], "type": "object" }, { "required": ["b"], "type": "object" }] });
+    let both = json!({ "type": "object", "properties": { "a": {} }, "required": ["a"], "anyOf": [
+        { "properties": { "b": {} }, "required": ["b"] }, { "$ref": "#/$defs/c" }] });
+    let both_sent = json!({ "anyOf": [
+        { "properties": { "b": {}, "a": {} }, "required": ["b", "a"], "type": "object" },
+        { "$ref": "#/$defs/c" }] });
+    let reference = json!({ "$ref": "#/$defs/c", "description": "A c." });
+    let reference_sent = json!({ "description": "A c.", "anyOf": [{ "$ref": "#/$defs/c" }] });
+    for (asked, sent, is_wider) in [
+        (&kinds, &kinds_sent, false),
+        (&either, &either_sent, false),
+        (&both, &both_sent, true),
+        (&reference, &reference_sent, false),
+        (
+            &json!({ "type": "string" }),
+            &json!({ "type": "string" }),
+            false,
+        ),
+    ] {
+        let within = |schema: &Value| {
+            json!({ "type": "object", "$defs": { "c": { "type": "object" } },
+                "properties": { "x": { "type": "array", "items": schema } } })
+        };
+        for (client, upstream) in [(Messages, Chat), (Messages, Responses), (Chat, Messages)] {
+            let at = (Some("moonshot"), upstream);
+            let (found, dropped) = parameters_at(client, at, &within(asked));
+            assert_eq!(found, within(sent), "{asked}");
+            assert_eq!(dropped.contains(&"json_schema".to_owned()), is_wider);
+            let (elsewhere, _) = parameters(client, upstream, &within(asked));
+            let elsewhere = &elsewhere["properties"]["x"]["items"];
+            assert_eq!(elsewhere.get("type"), asked.get("type"));
+        }
+    }
 }

@@ -126,6 +126,9 @@ fn without_members(action: &Action, client: vendor::Protocol) -> &'static [&'sta
             Messages => &["thinking", "output_config.effort"],
         },
         (Action::Thinks, _) => &["tool_choice"],
+        (Action::TypedAlternatives, Responses) => &["tools[].parameters", "text.format"],
+        (Action::TypedAlternatives, Chat) => &["tools[].function.parameters", "response_format"],
+        (Action::TypedAlternatives, Messages) => &["tools[].input_schema", "output_config.format"],
         (Action::SchemaAsText, Responses) => &["text.format"],
         (Action::SchemaAsText, Chat) => &["response_format"],
         (Action::SchemaAsText, Messages) => &["output_config.format"],
@@ -227,11 +230,11 @@ The actions for members, which may be nested as in `messages[].name`, are `\"dro
 `{ set_beside = { other = \"name\", value = 1 } }`, `{ rename = \"name\" }`, `{ default = 1 }`,
 `{ words = { known = [\"low\"], instead = { max = \"low\" } } }`, `{ range = { least = 0, most = 1 } }`, `{ label = 64 }` and
 `\"hide_addresses\"`. Without members there are `{ thinking = \"adaptive\" }`, `\"reasons\"`, `\"no_reasoning\"`, `\"thinks\"`,
-`\"thinking_switch\"`, `\"merge_system\"`, `\"answer_results\"`, `\"no_prefill\"`, `\"mark_prefill\"`, `\"schema_as_text\"`,
-`\"text_only\"`, `\"text_content\"`, `\"tool_names\"`, `\"refusal_as_text\"`, `\"cache_breakpoints\"`, `\"cache_control\"` and
-`\"apply_stops\"`; these are for translated requests only. A rule with `unless = { reasoning_effort = [\"none\"] }` does not
-edit a request that has one of these words. `sluicegate presets NAME` shows the rules of a preset, and
-`sluicegate check` the rules of each target.
+`\"thinking_switch\"`, `\"merge_system\"`, `\"needs_user\"`, `\"answer_results\"`, `\"no_prefill\"`, `\"mark_prefill\"`,
+`\"schema_as_text\"`, `\"typed_alternatives\"`, `\"text_only\"`, `\"text_content\"`, `\"tool_names\"`, `\"refusal_as_text\"`,
+`\"cache_breakpoints\"`, `\"cache_control\"` and `{ most_stops = 1 }`; these are for translated requests only. A rule with
+`unless = { reasoning_effort = [\"none\"] }` does not edit a request that has one of these words.
+`sluicegate presets NAME` shows the rules of a preset, and `sluicegate check` the rules of each target.
 
 | rule | presets | protocols | models | what is done | read |
 |---|---|---|---|---|---|

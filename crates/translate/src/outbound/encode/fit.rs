@@ -7,7 +7,7 @@ use serde_json::Value;
 use vendor::Protocol;
 use wire::{Json, Object};
 
-use super::{DroppedField, DroppedFields, Settings, history};
+use super::{DroppedField, DroppedFields, Settings, history, schema};
 
 /// Returns the request as the upstream can take it.
 pub(super) fn fitted<'a>(
@@ -29,6 +29,9 @@ pub(super) fn fitted<'a>(
         let instruction = schema_in_words(schema);
         ask_in_words(request.to_mut(), instruction, protocol);
         dropped.add(DroppedField::Schema);
+    }
+    if settings.quirks.typed_alternatives {
+        schema::type_alternatives(request.to_mut(), dropped);
     }
     if settings.quirks.merge_system
         && let Cow::Owned(turns) = history::with_one_system(&request.turns, dropped)

@@ -46,6 +46,8 @@ pub struct Quirks {
     pub cache_breakpoints: bool,
     /// True if the upstream takes no schema for the output, so that it becomes an instruction.
     pub schema_as_text: bool,
+    /// True if the alternatives of schemas have to have their types themselves.
+    pub typed_alternatives: bool,
     /// The most stop sequences of Chat Completions. The gateway applies more of them. `None`: four.
     pub most_stops: Option<usize>,
     /// True if the model sees no images and reads no documents, so that they become texts.
@@ -125,6 +127,7 @@ impl Quirks {
         no_prefill: false,
         cache_breakpoints: false,
         schema_as_text: false,
+        typed_alternatives: false,
         most_stops: None,
         text_only: false,
         text_content: false,

@@ -1,5 +1,6 @@
 //! JSON Schemas of tools and of answers, as the upstreams accept them.
 
+mod alternatives;
 mod claude;
 mod root;
 mod sound;
@@ -8,7 +9,7 @@ mod strict;
 mod tests;
 mod tidy;
 
-use engine::EngineError;
+use engine::{EngineError, Format, TextRequest};
 use serde_json::{Value, json};
 use wire::Json;
 
@@ -64,6 +65,19 @@ pub(super) fn for_claude_answer(
     }
     dropped.add(DroppedField::Schema);
     Ok(Json::from(&value))
+}
+
+/// Gives the alternatives in the schemas of a request the types that Moonshot looks for in them.
+pub(super) fn type_alternatives(request: &mut TextRequest, dropped: &mut DroppedFields) {
+    let tools = request.tools.iter_mut();
+    let of_tools = tools.filter_map(|tool| tool.parameters.as_mut());
+    let of_answer = match &mut request.format {
+        Format::JsonSchema { schema, .. } => Some(schema),
+        Format::Text | Format::JsonObject => None,
+    };
+    for schema in of_tools.chain(of_answer) {
+        *schema = alternatives::typed(schema, dropped);
+    }
 }
 
 /// Returns `strict` if the schema permits it; else it is named.

@@ -32,7 +32,7 @@ pub(super) fn tidied(schema: Json, dropped: &mut DroppedFields) -> Json {
 
 /// How a schema was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Change {
+pub(super) enum Change {
     None,
     /// It accepts the same values.
     Exact,
@@ -42,7 +42,7 @@ enum Change {
 
 impl Change {
     /// Adds another change of the same schema.
-    fn add(&mut self, other: Self) {
+    pub(super) fn add(&mut self, other: Self) {
         *self = other.max(*self);
     }
 }
@@ -293,7 +293,7 @@ pub(super) const SCHEMAS_BY_NAME: [&str; 5] = [
     "dependentSchemas",
 ];
 /// The words with one schema.
-const SCHEMAS: [&str; 7] = [
+pub(super) const SCHEMAS: [&str; 7] = [
     "items",
     "additionalProperties",
     "propertyNames",
