@@ -554,6 +554,15 @@ fn cerebras(body: &Value) -> Option<String> {
         ],
     )
     .or_else(|| refuse(body["tool_choice"].is_object(), "a named function"))
+    .or_else(|| {
+        let tools = body["tools"].as_array().into_iter().flatten();
+        let mut strict = tools.map(|tool| &tool["function"]["strict"]);
+        let first = strict.next();
+        refuse(
+            strict.any(|other| Some(other) != first),
+            "tools that differ in `strict`",
+        )
+    })
     .or_else(|| of_messages(body, "reasoning_content"))
 }
 

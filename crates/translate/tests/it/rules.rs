@@ -543,6 +543,23 @@ fn members_become_what_each_vendor_takes() {
     }
 }
 
+/// "All tools must have the same value for the 'strict' parameter.":
+/// <https://github.com/Kilo-Org/kilocode/pull/5193>
+#[test]
+fn tools_of_cerebras_do_not_differ_in_strictness() {
+    let closed = json!({ "type": "object", "properties": {}, "additionalProperties": false });
+    let tool = |name: &str, strict: bool| json!({ "type": "function", "name": name, "parameters": closed, "strict": strict });
+    let fields = json!({ "model": "gpt-oss-120b", "tools": [tool("f", true), tool("g", false)] });
+    for (preset, first) in [(Some("cerebras"), None), (None, Some(&json!(true)))] {
+        let request = body(Responses, fields.clone());
+        let (sent, dropped) = served(Responses, (preset, Chat), &request);
+        let strict = |at: usize| sent["tools"][at]["function"].get("strict");
+        assert_eq!((strict(0), strict(1)), (first, None));
+        let is_named = dropped.contains(&"tools[].function.strict".to_owned());
+        assert_eq!(is_named, preset.is_some());
+    }
+}
+
 /// "Unrecognized request argument supplied: reasoning_effort", and what depends on the reasoning:
 /// <https://developers.openai.com/api/docs/guides/reasoning>
 #[test]
