@@ -119,6 +119,9 @@ pub enum Action {
     MergeSystem,
     /// System messages without a message of the user become one of the user.
     NeedsUser,
+    /// The first of several calls of Chat Completions without a thought signature gets one that is
+    /// not checked.
+    SignedCalls,
     /// A message of the assistant stands between the results of calls and a message of the user.
     AnswerResults,
     /// A message of the user follows a last message of the assistant.
@@ -208,6 +211,9 @@ impl fmt::Display for Action {
             Self::CacheControl => f.write_str("cache breakpoints are `cache_control`"),
             Self::MergeSystem => f.write_str("system messages become one, at the beginning"),
             Self::NeedsUser => f.write_str("system messages alone are messages of the user"),
+            Self::SignedCalls => {
+                f.write_str("calls of other models get the signature that is not checked")
+            }
             Self::AnswerResults => {
                 f.write_str("the assistant says something between results and the user")
             }
@@ -352,6 +358,7 @@ impl Rules {
                 Action::CacheControl => encoding.cache_control = true,
                 Action::MergeSystem => encoding.merge_system = true,
                 Action::NeedsUser => encoding.needs_user = true,
+                Action::SignedCalls => encoding.signed_calls = true,
                 Action::AnswerResults => encoding.answer_results = true,
                 Action::NoPrefill => encoding.no_prefill = true,
                 Action::SchemaAsText => encoding.schema_as_text = true,

@@ -39,7 +39,7 @@ pub static SERVERS: [Server; 34] = [
     server("groq", Protocol::Chat, "qwen/qwen3-32b", |body| groq(body, &["none", "default"])),
     server("groq", Protocol::Chat, "llama-3.3-70b-versatile", |body| groq(body, &[])),
     server("gemini", Protocol::Chat, "gemini-2.5-flash", |body| gemini(body, &["none", "minimal", "low", "medium", "high"])),
-    server("gemini", Protocol::Chat, "gemini-3-pro", |body| gemini(body, &["minimal", "low", "medium", "high"])),
+    server("gemini", Protocol::Chat, "gemini-3-pro", |body| gemini(body, &["minimal", "low", "medium", "high"]).or_else(|| gemini_calls(body))),
     server("deepseek", Protocol::Chat, "deepseek-v4-pro", deepseek),
     server("deepseek", Protocol::Messages, "deepseek-v4-pro", deepseek_messages),
     server("xai", Protocol::Responses, "grok-4.6", |body| xai(body, &["low", "medium", "high", "xhigh"])),
@@ -477,6 +477,16 @@ fn gemini(body: &Value, efforts: &[&str]) -> Option<String> {
     )
     .or_else(|| words(body, "reasoning_effort", efforts))
     .or_else(|| tools(body, 64))
+}
+
+/// <https://ai.google.dev/gemini-api/docs/thought-signatures>
+fn gemini_calls(body: &Value) -> Option<String> {
+    let mut messages = body["messages"].as_array().into_iter().flatten();
+    let is_unsigned = |message: &Value| {
+        let call = message.pointer("/tool_calls/0");
+        call.is_some_and(|call| !call["extra_content"]["google"]["thought_signature"].is_string())
+    };
+    refuse(messages.any(is_unsigned), "thought_signature")
 }
 
 /// <https://api-docs.deepseek.com/guides/thinking_mode>, <https://api-docs.deepseek.com/guides/json_mode>

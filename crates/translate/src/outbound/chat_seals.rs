@@ -1,11 +1,15 @@
 //! The seals of a message of Chat Completions.
 
+use chat::ToolCall;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use vendor::envelope::{
     DETAILS, EXTRA, PROVIDER_FIELDS, REASONING_OPAQUE, REASONING_SIGNATURE, THINKING_BLOCKS,
 };
 use wire::Object;
+
+/// What Gemini takes instead of the thought signature of a call that is not its own.
+const UNCHECKED: &str = "skip_thought_signature_validator";
 
 /// The opaque data that a server of Chat Completions wants back with its message: the details of its
 /// reasoning (<https://openrouter.ai/docs/use-cases/reasoning-tokens>), a thought signature
@@ -145,6 +149,20 @@ pub(crate) fn of_call(seal: &str) -> Option<(String, Value)> {
         Some(fields) => (PROVIDER_FIELDS.to_owned(), fields.take()),
         None => (EXTRA.to_owned(), seal),
     })
+}
+
+/// Lets the first of the calls of a message pass for one with a thought signature, if none has any,
+/// as calls of other models: <https://ai.google.dev/gemini-api/docs/thought-signatures#faqs>. Only the
+/// first of parallel calls has one.
+pub(crate) fn sign(calls: &mut [ToolCall]) {
+    if let [ToolCall::Function(first), rest @ ..] = calls {
+        let is_bare =
+            |call: &ToolCall| matches!(call, ToolCall::Function(call) if call.extra.is_empty());
+        if first.extra.is_empty() && rest.iter().all(is_bare) {
+            let unchecked = json!({ "google": { "thought_signature": UNCHECKED } });
+            first.extra.insert(EXTRA.to_owned(), unchecked);
+        }
+    }
 }
 
 /// Returns true if a detail is a piece of the one before it.

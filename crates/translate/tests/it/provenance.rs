@@ -6,7 +6,7 @@ use relay::seals::{Marker, Openable, leave_out_foreign};
 use serde_json::{Value, json};
 use sluicegate_translate::inbound::{self, ClientProtocol, Reply};
 use sluicegate_translate::outbound;
-use sluicegate_translate::outbound::encode::{self, DroppedField};
+use sluicegate_translate::outbound::encode::{self, DroppedField, Quirks, Settings};
 use vendor::Protocol;
 use vendor::envelope::Envelope;
 use wire::Splice;
@@ -134,6 +134,19 @@ fn brought_back(client: Client, to: &Envelope, body: &Value) -> (Value, bool) {
     assert!(!encoded.dropped.contains(&DroppedField::Reasoning));
     let text = String::from_utf8(encoded.body).unwrap();
     assert!(!text.contains("sg1."), "an envelope reached the server");
+    if text.contains("thought_signature") {
+        let quirks = Quirks {
+            signed_calls: true,
+            ..Quirks::NONE
+        };
+        let settings = Settings { quirks, ..SETTINGS };
+        let encoded = encode::request(Protocol::Chat, &request, &settings).unwrap();
+        assert_eq!(
+            String::from_utf8(encoded.body).unwrap(),
+            text,
+            "an own signature stays"
+        );
+    }
     let sent: Value = serde_json::from_str(&text).unwrap();
     (sent["messages"][1].clone(), is_lost)
 }

@@ -661,6 +661,38 @@ fn names_of_bedrock_are_names_of_openai() {
     }
 }
 
+/// "Function call is missing a thought_signature in functionCall parts": calls of other models have
+/// none, for which Google documents a value, and of parallel calls only the first one has any:
+/// <https://ai.google.dev/gemini-api/docs/thought-signatures#faqs>. Agents meet it when they change
+/// the model: <https://github.com/docker/docker-agent/pull/2155>
+#[test]
+fn calls_of_other_models_get_a_signature_that_gemini_does_not_check() {
+    let call = |id: &str| json!({ "type": "tool_use", "id": id, "name": "f", "input": {} });
+    let result = |id: &str| json!({ "type": "tool_result", "tool_use_id": id, "content": "4" });
+    let mut request = body(
+        Messages,
+        json!({ "tools": [{ "name": "f", "input_schema": {} }] }),
+    );
+    request["messages"] = json!([
+        { "role": "user", "content": "Hi." },
+        { "role": "assistant", "content": [call("a"), call("b")] },
+        { "role": "user", "content": [result("a"), result("b")] },
+    ]);
+    let signature =
+        json!({ "google": { "thought_signature": "skip_thought_signature_validator" } });
+    for (preset, model, owed) in [
+        ("gemini", "gemini-3-pro-preview", Some(&signature)),
+        ("gemini", "gemini-2.5-pro", None),
+        ("openrouter", "google/gemini-3-pro-preview", None),
+    ] {
+        request["model"] = model.into();
+        let (sent, _) = served(Messages, (Some(preset), Chat), &request);
+        let calls = &sent["messages"][1]["tool_calls"];
+        assert_eq!(calls[0].get("extra_content"), owed, "{model}");
+        assert_eq!(calls[1].get("extra_content"), None, "{model}");
+    }
+}
+
 /// "The input must not consist of system messages or assistant messages only.":
 /// <https://docs.z.ai/api-reference/llm/chat-completion>. "No user query found in messages.":
 /// <https://github.com/diegosouzapw/OmniRoute/issues/4982>. "Expected last role User or Tool":

@@ -135,6 +135,7 @@ fn without_members(action: &Action, client: vendor::Protocol) -> &'static [&'sta
         (Action::MergeSystem | Action::NeedsUser, Responses) => &["instructions", "input[].role"],
         (Action::MergeSystem | Action::NeedsUser, Chat) => &["messages[].role"],
         (Action::MergeSystem | Action::NeedsUser, Messages) => &["system", "messages[].role"],
+        (Action::SignedCalls, Chat) => &["messages[].tool_calls[].extra_content"],
         (Action::AnswerResults, Responses) => &["input[]"],
         (Action::NoPrefill, Responses) => &["input[]"],
         (Action::AnswerResults | Action::NoPrefill, Chat | Messages) => &["messages[]"],
@@ -230,9 +231,9 @@ The actions for members, which may be nested as in `messages[].name`, are `\"dro
 `{ set_beside = { other = \"name\", value = 1 } }`, `{ rename = \"name\" }`, `{ default = 1 }`,
 `{ words = { known = [\"low\"], instead = { max = \"low\" } } }`, `{ range = { least = 0, most = 1 } }`, `{ label = 64 }` and
 `\"hide_addresses\"`. Without members there are `{ thinking = \"adaptive\" }`, `\"reasons\"`, `\"no_reasoning\"`, `\"thinks\"`,
-`\"thinking_switch\"`, `\"merge_system\"`, `\"needs_user\"`, `\"answer_results\"`, `\"no_prefill\"`, `\"mark_prefill\"`,
-`\"schema_as_text\"`, `\"typed_alternatives\"`, `\"text_only\"`, `\"text_content\"`, `\"tool_names\"`, `\"refusal_as_text\"`,
-`\"cache_breakpoints\"`, `\"cache_control\"` and `{ most_stops = 1 }`; these are for translated requests only. A rule with
+`\"thinking_switch\"`, `\"merge_system\"`, `\"needs_user\"`, `\"signed_calls\"`, `\"answer_results\"`, `\"no_prefill\"`,
+`\"mark_prefill\"`, `\"schema_as_text\"`, `\"typed_alternatives\"`, `\"text_only\"`, `\"text_content\"`, `\"tool_names\"`,
+`\"refusal_as_text\"`, `\"cache_breakpoints\"`, `\"cache_control\"` and `{ most_stops = 1 }`; these are for translated requests only. A rule with
 `unless = { reasoning_effort = [\"none\"] }` does not edit a request that has one of these words.
 `sluicegate presets NAME` shows the rules of a preset, and `sluicegate check` the rules of each target.
 

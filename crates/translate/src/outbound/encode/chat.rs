@@ -377,6 +377,9 @@ fn assistant(turns: &[Turn], settings: &Settings, dropped: &mut DroppedFields) -
     if settings.quirks.echo_reasoning && !calls.is_empty() {
         message.reasoning_content.get_or_insert_default();
     }
+    if settings.quirks.signed_calls {
+        chat_seals::sign(&mut calls);
+    }
     message.tool_calls = (!calls.is_empty()).then_some(calls);
     seals.add_to(&mut message.reasoning_content, &mut message.extra);
     Some(Message::Assistant(message))

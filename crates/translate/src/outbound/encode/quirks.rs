@@ -36,6 +36,8 @@ pub struct Quirks {
     pub merge_system: bool,
     /// True if system messages alone are no conversation in OpenAI's protocols, as in Messages.
     pub needs_user: bool,
+    /// True if calls of Chat Completions without a thought signature are refused.
+    pub signed_calls: bool,
     /// True if Chat Completions needs a message of the assistant between the results of calls and a
     /// message of the user.
     pub answer_results: bool,
@@ -123,6 +125,7 @@ impl Quirks {
         cache_control: false,
         merge_system: false,
         needs_user: false,
+        signed_calls: false,
         answer_results: false,
         no_prefill: false,
         cache_breakpoints: false,
