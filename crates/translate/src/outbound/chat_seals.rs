@@ -8,7 +8,7 @@ use vendor::envelope::{
 };
 use wire::Object;
 
-/// What Gemini takes instead of the thought signature of a call that is not its own.
+/// The thought signature with which Gemini accepts a call of another model.
 const UNCHECKED: &str = "skip_thought_signature_validator";
 
 /// The opaque data that a server of Chat Completions wants back with its message: the details of its

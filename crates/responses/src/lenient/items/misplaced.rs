@@ -67,7 +67,7 @@ impl Items {
 }
 
 impl ItemState {
-    /// Returns true if its index is that of an earlier item, and none of its content has come.
+    /// Returns true if an earlier item has its index, and none of its content has come.
     pub(super) fn is_displaced(&self) -> bool {
         let is_empty = !self.has_text() && self.call.arguments.is_empty();
         self.index != Some(self.shown as u64) && is_empty && !self.is_done

@@ -6,7 +6,7 @@ use wire::Json;
 use super::super::{DroppedField, DroppedFields};
 use super::tidy::{Change, SCHEMAS, SCHEMAS_BY_NAME};
 
-/// Returns a schema whose alternatives have their types themselves, and no word that the schema
+/// Returns a schema whose alternatives have their types themselves, and no keyword that the schema
 /// around them has too, as the validator of Moonshot wants them: "when using anyOf, type should be
 /// defined in anyOf items instead of the parent schema"
 /// (<https://pkg.go.dev/github.com/moonshotai/walle>).
@@ -31,13 +31,13 @@ fn type_alternatives(schema: &mut Value) -> Change {
     };
     let mut change = isolate_reference(members);
     change.add(move_type(members));
-    change.add(move_repeated_words(members));
-    for word in SCHEMAS_BY_NAME {
-        let schemas = members.get_mut(word).and_then(Value::as_object_mut);
+    change.add(move_repeated_keywords(members));
+    for keyword in SCHEMAS_BY_NAME {
+        let schemas = members.get_mut(keyword).and_then(Value::as_object_mut);
         change.add(type_each(schemas.into_iter().flat_map(Map::values_mut)));
     }
-    for word in LISTS.iter().chain(&SCHEMAS) {
-        let schema = members.get_mut(*word);
+    for keyword in LISTS.iter().chain(&SCHEMAS) {
+        let schema = members.get_mut(*keyword);
         change.add(schema.map_or(Change::None, type_alternatives));
     }
     change
@@ -51,8 +51,8 @@ fn type_each<'a>(schemas: impl IntoIterator<Item = &'a mut Value>) -> Change {
     change
 }
 
-/// Makes a reference that has other words beside it the only alternative, since a schema may not
-/// have a word of the one that it refers to: "conflicting keywords found after $ref expansion".
+/// Makes a reference that has other keywords beside it the only alternative, since a schema may not
+/// have a keyword of the one that it refers to: "conflicting keywords found after $ref expansion".
 fn isolate_reference(members: &mut Map<String, Value>) -> Change {
     if members.len() < 2 || members.contains_key("anyOf") {
         return Change::None;
@@ -70,7 +70,7 @@ fn isolate_reference(members: &mut Map<String, Value>) -> Change {
 fn move_type(members: &mut Map<String, Value>) -> Change {
     if ALTERNATIVES
         .iter()
-        .all(|word| branches(members, word).is_empty())
+        .all(|keyword| branches(members, keyword).is_empty())
     {
         return Change::None;
     }
@@ -78,8 +78,8 @@ fn move_type(members: &mut Map<String, Value>) -> Change {
         return Change::None;
     };
     let mut change = Change::Exact;
-    for word in ALTERNATIVES {
-        for branch in branches(members, word) {
+    for keyword in ALTERNATIVES {
+        for branch in branches(members, keyword) {
             match branch.as_object_mut() {
                 Some(branch) if !branch.contains_key("$ref") => {
                     branch.entry("type").or_insert_with(|| kind.clone());
@@ -91,18 +91,19 @@ fn move_type(members: &mut Map<String, Value>) -> Change {
     change
 }
 
-/// Moves the words of a schema into its alternatives, if one of these repeats one of them:
+/// Moves the keywords of a schema into its alternatives, if one of these repeats one of them:
 /// "conflicting keywords found in anyOf with parent".
-fn move_repeated_words(members: &mut Map<String, Value>) -> Change {
+fn move_repeated_keywords(members: &mut Map<String, Value>) -> Change {
     let branches = members.get("anyOf").and_then(Value::as_array);
     let branches = branches.into_iter().flatten().filter_map(Value::as_object);
-    let is_repeated = |word: &String| members.contains_key(word) && !SHARED.contains(&&**word);
+    let is_repeated =
+        |keyword: &String| members.contains_key(keyword) && !SHARED.contains(&&**keyword);
     if !branches.flat_map(Map::keys).any(is_repeated) {
         return Change::None;
     }
     let (shared, own): (Map<_, _>, Map<_, _>) = std::mem::take(members)
         .into_iter()
-        .partition(|(word, _)| SHARED.contains(&word.as_str()));
+        .partition(|(keyword, _)| SHARED.contains(&keyword.as_str()));
     *members = shared;
     let branches = self::branches(members, "anyOf").iter_mut();
     for branch in branches.filter_map(Value::as_object_mut) {
@@ -113,13 +114,13 @@ fn move_repeated_words(members: &mut Map<String, Value>) -> Change {
     Change::Wider
 }
 
-/// Adds the words of the schema around an alternative. Those that both have stay as they are in the
+/// Adds the keywords of the schema around an alternative. Those that both have stay as they are in the
 /// alternative, except that it gets more properties.
 fn add_words(branch: &mut Map<String, Value>, outer: &Map<String, Value>) {
-    for (word, value) in outer {
-        match (word.as_str(), branch.get_mut(word), value) {
+    for (keyword, value) in outer {
+        match (keyword.as_str(), branch.get_mut(keyword), value) {
             (_, None, value) => {
-                branch.insert(word.clone(), value.clone());
+                branch.insert(keyword.clone(), value.clone());
             }
             ("properties", Some(Value::Object(own)), Value::Object(outer)) => {
                 for (name, property) in outer {
@@ -136,16 +137,16 @@ fn add_words(branch: &mut Map<String, Value>, outer: &Map<String, Value>) {
     }
 }
 
-fn branches<'a>(members: &'a mut Map<String, Value>, word: &str) -> &'a mut [Value] {
-    let list = members.get_mut(word).and_then(Value::as_array_mut);
+fn branches<'a>(members: &'a mut Map<String, Value>, keyword: &str) -> &'a mut [Value] {
+    let list = members.get_mut(keyword).and_then(Value::as_array_mut);
     list.map_or(&mut [], Vec::as_mut_slice)
 }
 
-/// The words with the alternatives of a schema.
+/// The keywords with the alternatives of a schema.
 const ALTERNATIVES: [&str; 2] = ["anyOf", "oneOf"];
-/// The words with a list of schemas.
+/// The keywords with a list of schemas.
 const LISTS: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
-/// The words that a schema and its alternatives may both have, and those of the root.
+/// The keywords that may stay beside the alternatives of a schema, and the keywords of the root.
 const SHARED: [&str; 8] = [
     "anyOf",
     "oneOf",
