@@ -50,16 +50,6 @@ struct TrackedBody<B> {
     connection: Arc<ConnectionState>,
 }
 
-impl<B: Body<Error: Into<BodyError>>> TrackedBody<B> {
-    /// Nothing that is wrong with the body of a stream can be answered: its errors end the stream.
-    fn error(&self, error: B::Error) -> BodyError {
-        match self.connection.is_stream() {
-            false => error.into(),
-            true => io::Error::from(io::ErrorKind::ConnectionReset).into(),
-        }
-    }
-}
-
 impl<B> Body for TrackedBody<B>
 where
     B: Body<Data = Bytes, Error: Into<BodyError>> + Unpin,
@@ -75,7 +65,11 @@ where
         if matches!(polled, Poll::Ready(None)) || self.body.is_end_stream() {
             self.connection.note_body(false);
         }
-        polled.map_err(|error| self.error(error))
+        // Nothing that is wrong with the body of a stream can be answered: its errors end the stream.
+        polled.map_err(|error| match self.connection.is_stream() {
+            false => error.into(),
+            true => io::Error::from(io::ErrorKind::ConnectionReset).into(),
+        })
     }
 
     fn is_end_stream(&self) -> bool {
