@@ -1,5 +1,7 @@
 //! The client's side of a WebSocket (RFC 6455): one request of the Responses API on a connection.
 
+use std::collections::BTreeMap;
+
 use futures_util::StreamExt as _;
 use http::Request;
 use serde_json::{Value, json};
@@ -193,13 +195,16 @@ fn begun_stream() -> Response {
     response
 }
 
-/// The refusal that a message reports, which has the status and the error of HTTP.
+/// The refusal that a message reports, which has the status, the error and some headers of HTTP.
 fn refusal(message: &str) -> Option<Response> {
     let mut event: Value = serde_json::from_str(message).ok()?;
     let members = event.as_object_mut()?;
     let status = members.remove("status")?.as_u64()?;
+    let headers = members.remove("headers").unwrap_or_else(|| json!({}));
+    let headers: BTreeMap<String, String> = serde_json::from_value(headers).ok()?;
+    let content_type = ("content-type".to_owned(), "application/json".to_owned());
     (members.remove("type")? == "error").then(|| {
-        let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+        let headers = headers.into_iter().chain([content_type]).collect();
         Response::new(status as u16, headers, json!(members).to_string().into())
     })
 }
@@ -285,12 +290,14 @@ mod tests {
         );
     }
 
-    /// An error instead of a response has the status and the body of HTTP; within one it is an event.
+    /// An error instead of a response has the status, the headers and the body of HTTP; within one it is an
+    /// event.
     #[tokio::test]
     async fn an_error_is_a_refusal() {
-        const ERROR: &str = r#"{"type":"error","status":502,"error":{"code":"upstream_error"}}"#;
+        const ERROR: &str = r#"{"type":"error","status":502,"headers":{"retry-after":"7"},"error":{"code":"upstream_error"}}"#;
         let refused = response(&[ERROR]).await;
         assert_eq!((refused.status, refused.end), (502, End::Complete));
+        assert_eq!(refused.header("retry-after"), Some("7"));
         assert_eq!(refused.text(), r#"{"error":{"code":"upstream_error"}}"#);
         let failed = response(&["{}", ERROR]).await;
         assert_eq!((failed.status, failed.end), (200, End::Complete));
