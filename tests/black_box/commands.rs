@@ -39,7 +39,7 @@ fn config_schema_prints_a_json_schema_of_draft_7() {
 }
 
 #[test]
-fn addresses_and_urls_of_the_command_line_show_the_accepted_form() {
+fn wrong_addresses_and_urls_show_the_accepted_form() {
     let url = "relative URL without a base; a URL such as http://127.0.0.1:8000 is accepted";
     let address = "an IP address with a port, such as 127.0.0.1:8080, is accepted";
     for (arguments, problem) in [

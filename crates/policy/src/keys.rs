@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_of_an_expiry_end_in_the_future_and_before_the_year_10000() {
+    fn expiry_spans_end_in_the_future_before_the_year_10000() {
         assert!(expiry("90d").is_ok());
         for (text, problem) in [
             ("-1d", "expires: '-1d' is not in the future"),

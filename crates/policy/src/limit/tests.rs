@@ -406,7 +406,7 @@ budget = { amount = "100.00", currency = "USD", window = "month" }
 
 /// Otherwise a client could have the dearer one, and pay for the usual one.
 #[tokio::test(start_paused = true)]
-async fn requested_service_tier_is_charged_until_the_answer_states_one() {
+async fn requested_service_tier_is_charged_until_an_answer_has_one() {
     let prices = r#"
         [[prices]]
         model = "m"

@@ -428,7 +428,7 @@ fn a_service_tier_without_a_price_is_marked() {
 }
 
 #[test]
-fn a_service_tier_with_a_price_for_longer_prompts_only_is_marked() {
+fn service_tier_with_prices_for_longer_prompts_only_is_marked() {
     let price = price(
         r#"
         input = "1.25"

@@ -231,7 +231,7 @@ fn instructions_alone_are_a_message_of_the_user() {
 /// "Response input messages must contain the word 'json' in some form to use 'text.format' of type
 /// 'json_object'", and instructions are none: <https://github.com/Soju06/codex-lb/issues/730>
 #[test]
-fn instructions_that_ask_for_json_stay_in_the_input_of_responses() {
+fn instructions_that_ask_for_json_stay_in_responses_input() {
     let mut body = chat(json!([
         { "role": "system", "content": "Answer in JSON." },
         { "role": "user", "content": "Name three trees." },

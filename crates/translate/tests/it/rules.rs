@@ -666,7 +666,7 @@ fn names_of_bedrock_are_names_of_openai() {
 /// <https://ai.google.dev/gemini-api/docs/thought-signatures#faqs>. Agents meet it when they change
 /// the model: <https://github.com/docker/docker-agent/pull/2155>
 #[test]
-fn calls_of_other_models_get_a_signature_that_gemini_does_not_check() {
+fn calls_of_other_models_get_the_unchecked_signature() {
     let call = |id: &str| json!({ "type": "tool_use", "id": id, "name": "f", "input": {} });
     let result = |id: &str| json!({ "type": "tool_result", "tool_use_id": id, "content": "4" });
     let mut request = body(
@@ -698,7 +698,7 @@ fn calls_of_other_models_get_a_signature_that_gemini_does_not_check() {
 /// <https://github.com/diegosouzapw/OmniRoute/issues/4982>. "Expected last role User or Tool":
 /// <https://github.com/mistralai/mistral-common/blob/main/src/mistral_common/protocol/instruct/validator.py>
 #[test]
-fn instructions_alone_are_messages_of_the_user_for_vendors_that_need_one() {
+fn some_vendors_get_instructions_alone_as_user_messages() {
     let system = json!([{ "role": "developer", "content": "Write a haiku." }]);
     for (preset, role) in [
         (Some("zai"), "user"),
