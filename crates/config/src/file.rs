@@ -15,9 +15,9 @@ use crate::error::ConfigError;
 use crate::fetch::Fetch;
 use crate::key::Key;
 use crate::limits::Limits;
-use crate::mask;
 use crate::metrics::Metrics;
 use crate::model_entry::ModelEntry;
+use crate::parser_error;
 use crate::quota::{Quota, QuotaRule, rules};
 use crate::responses::Responses;
 use crate::state::State;
@@ -269,7 +269,7 @@ impl Config {
 /// Reads the settings of a file. An error names the setting, such as `keys[1].scopes`.
 fn read(text: &str) -> Result<Config, ConfigError> {
     let refuse = |error: &toml::de::Error, setting: &str| {
-        ConfigError::one(mask::toml_error(text, error, setting))
+        ConfigError::one(parser_error::message(text, error, setting))
     };
     let file = toml::Deserializer::parse(text).map_err(|error| refuse(&error, "."))?;
     serde_path_to_error::deserialize(file)

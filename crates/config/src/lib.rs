@@ -6,6 +6,9 @@ mod units;
 // Messages without keys and passwords.
 mod mask;
 
+// The errors of the TOML parser.
+mod parser_error;
+
 // The problems of a configuration.
 mod error;
 
